@@ -1,0 +1,64 @@
+# Everything a reader, a student or a maintainer does with this repository, by name.
+# `make` alone lists the targets.
+
+PYTHON ?= python3
+BIN    := .venv/bin
+PY     := $(BIN)/python
+READY  := .venv/.installed
+PYTEST := $(PY) -m pytest
+
+# The models are small: one thread each, two processes side by side, is the fastest way.
+export OMP_NUM_THREADS := 1
+# The same bytes on every machine: no bar that redraws itself in the logs or in a stored output.
+CHECKED := ATTNBOOK_PROGRESS=0 PYTHONHASHSEED=0
+
+.PHONY: help book test fast lint unit chapters site-tests lab execute data picture clean
+
+help:                ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+book: $(READY)       ## build the site into _build/html
+	@$(PY) tools/build_site.py
+
+test: lint unit chapters book site-tests   ## everything that must hold before a change is merged
+
+fast: lint           ## the unit tests only, under a minute
+	@$(CHECKED) $(PYTEST) -n 2 -m "not slow" --ignore=tests/site
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+unit: $(READY)
+	@$(CHECKED) $(PYTEST) -n 2 --ignore=tests/site
+
+chapters: $(READY)   # re-runs each chapter and compares every output with the stored one
+	@$(CHECKED) $(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=600 \
+		-p no:cacheprovider -n 2 --dist loadfile book
+
+site-tests: $(READY)
+	@$(CHECKED) $(PYTEST) -n 2 tests/site
+
+lab: $(READY)        ## open the chapters in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir=book
+
+execute: $(READY)    ## re-run the chapters and store their outputs (one: make execute CHAPTER=04_self_attention)
+	@$(CHECKED) $(PY) tools/execute.py $(CHAPTER)
+
+data: $(READY)       ## fetch every data set into the cache
+	@$(PY) -m attnbook.data
+
+picture: book        ## take the README's picture of a page
+	@$(PY) tools/picture.py
+
+clean:               ## remove the environment and everything that was built
+	rm -rf .venv _build .pytest_cache .ruff_cache .hypothesis lib/*.egg-info
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
+		"Python 3.11 or newer is needed; %s is %s. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" % \
+		(sys.executable, sys.version.split()[0]))'
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv (some minutes the first time) ..."
+	@$(PY) -m pip install --quiet -r requirements.txt -e .
+	@touch $@
