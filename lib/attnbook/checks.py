@@ -1,0 +1,83 @@
+"""What every module asks of its arguments, with errors that say what was given and what is wanted.
+
+The names here are the library's own tools; chapters do not use them.
+"""
+
+import torch
+from torch import Tensor
+
+
+def positive(**sizes: int) -> None:
+    """Each keyword must be a whole number of at least 1; the error names the first that is not."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"{name} must be an int, not {size!r} ({type(size).__name__})")
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, not {size}")
+
+
+def probability(**values: float) -> None:
+    """Each keyword must be a number p with 0 <= p < 1, as a share that is dropped."""
+    for name, p in values.items():
+        if isinstance(p, bool) or not isinstance(p, int | float):
+            raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
+        if not 0.0 <= p < 1.0:
+            raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
+
+
+def floating(**tensors: Tensor) -> None:
+    """Each keyword must be a floating-point tensor, and all of one dtype and one device."""
+    kinds: dict[str, tuple[torch.dtype, torch.device]] = {}
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} must be a tensor, not {type(x).__name__}")
+        if not x.is_floating_point():
+            raise TypeError(f"{name} must hold floating-point numbers, not {x.dtype}")
+        kinds[name] = (x.dtype, x.device)
+    if len(set(kinds.values())) > 1:
+        given = ", ".join(f"{name} {dtype} on {device}" for name, (dtype, device) in kinds.items())
+        raise TypeError(f"all must have one dtype and stand on one device, not {given}")
+
+
+def last_size(name: str, x: Tensor, size: int, *, ndim: int | None = None) -> None:
+    """The last axis of `x` must have `size` entries (and `x` must have `ndim` axes, if given)."""
+    if ndim is not None and x.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, not {x.ndim}: its shape is {shape(x)}")
+    if x.ndim == 0 or x.shape[-1] != size:
+        raise ValueError(f"the last axis of {name} must be {size}, but its shape is {shape(x)}")
+
+
+def integers(name: str, x: Tensor) -> None:
+    """`x` must be a tensor of whole numbers (bool is not one)."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, not {type(x).__name__}")
+    if x.dtype == torch.bool or x.is_floating_point() or x.is_complex():
+        raise TypeError(f"{name} must hold integers, not {x.dtype}")
+
+
+def ids(name: str, x: Tensor, size: int) -> None:
+    """`x` must hold whole numbers from 0 to `size` - 1; the error names the value out of range."""
+    integers(name, x)
+    low, high = (int(x.min()), int(x.max())) if x.numel() else (0, 0)
+    if low < 0 or high >= size:
+        worst = low if low < 0 else high
+        raise ValueError(f"{name} must lie in 0 … {size - 1}, but {worst} is among them")
+
+
+def mask(x: Tensor, target: tuple[int, ...], *, name: str = "mask") -> None:
+    """`x` must be boolean (True = may attend) and broadcast to the shape `target` of the scores."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a boolean tensor or None, not {type(x).__name__}")
+    if x.dtype != torch.bool:
+        raise TypeError(
+            f"{name} must be boolean, True where the query may attend, not {x.dtype}; "
+            "a mask of 0 and 1 becomes one with `mask == 1`"
+        )
+    sizes = zip(reversed(x.shape), reversed(target), strict=False)
+    if x.ndim > len(target) or any(given not in (1, wanted) for given, wanted in sizes):
+        raise ValueError(f"{name} must broadcast to {tuple(target)}, but its shape is {shape(x)}")
+
+
+def shape(x: Tensor) -> tuple[int, ...]:
+    """The shape as a plain tuple, for messages."""
+    return tuple(x.shape)

@@ -1,0 +1,62 @@
+"""Show the library's own source, and tables, on the page."""
+
+import inspect
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from IPython.display import Markdown
+
+PACKAGE = Path(__file__).parent
+
+
+def show(obj: Any) -> Markdown:
+    """The source of a function, class or method, as it stands in the library, and its file.
+
+    Args:
+        obj: a function, a class or a method that is defined in a file of this package.
+
+    Returns:
+        Markdown with the dedented source in a code block: end a cell with `show(obj)`.
+
+    Raises:
+        TypeError: an object that has no source in this package (a value, a built-in, something
+            defined in the notebook).
+
+    Chapter: 04_self_attention
+    """
+    try:
+        path = Path(inspect.getsourcefile(obj) or "")
+        source = textwrap.dedent(inspect.getsource(obj))
+    except (TypeError, OSError) as error:
+        raise TypeError(f"obj must be a function, class or method, not {obj!r}") from error
+    if not path.is_relative_to(PACKAGE):
+        name = getattr(obj, "__qualname__", repr(obj))
+        raise TypeError(f"obj must be defined in attnbook, but {name} is defined in {path.name}")
+    place = path.relative_to(PACKAGE.parent).as_posix()
+    return Markdown(f"`{place}`\n\n```python\n{source.rstrip()}\n```")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
+    """A table with text on the left and numbers on the right.
+
+    Args:
+        header: the heads of the columns.
+        rows: the cells; a float is shown with three decimals, anything else as `str` has it.
+
+    Raises:
+        ValueError: a row that is not as long as the header.
+
+    Chapter: 04_self_attention
+    """
+    for row in rows:
+        if len(row) != len(header):
+            raise ValueError(f"each row must have {len(header)} cells, not {len(row)}: {row!r}")
+    numeric = [
+        bool(rows) and all(isinstance(row[i], int | float) for row in rows)
+        for i in range(len(header))
+    ]
+    lines = [header, ["--:" if right else ":--" for right in numeric]]
+    lines += [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows]
+    return Markdown("\n".join("| " + " | ".join(line) + " |" for line in lines))
