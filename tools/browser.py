@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Thread
 
 from playwright.sync_api import Browser, sync_playwright
+from toc import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "_build" / "html"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 APPS = (  # where macOS keeps them: not on the PATH
@@ -19,10 +19,7 @@ APPS = (  # where macOS keeps them: not on the PATH
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 # No sandbox: containers and root have none. The rest keeps the browser itself off the network.
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 def chromium_path() -> str:

@@ -8,8 +8,9 @@ import argparse
 from io import BytesIO
 from pathlib import Path
 
-from browser import ROOT, SITE, open_browser, serve
+from browser import SITE, open_browser, serve
 from PIL import Image
+from toc import ROOT
 
 README_PICTURE = ROOT / "book" / "_static" / "page.png"
 LIMIT = 250_000  # bytes: the README's picture is part of every clone

@@ -1,2 +1,15 @@
-// A box that scrolls must be reachable by the keyboard. The theme sees to code and tables;
-// formulas get their width late, from MathJax, so they are looked at when it is done.
+// A box that scrolls must be reachable by the keyboard. The theme sees to code and tables. Formulas
+// get their width late, from MathJax, so they are looked at when it is done.
+(() => {
+  const mark = () => {
+    for (const box of document.querySelectorAll("div.math")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  window.addEventListener("load", async () => {
+    await window.MathJax?.startup?.promise;
+    mark();
+    window.addEventListener("resize", mark);
+  });
+})();
