@@ -19,7 +19,15 @@ APPS = (  # where macOS keeps them: not on the PATH
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 # No sandbox: containers and root have none. The rest keeps the browser itself off the network.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def chromium_path() -> str:

@@ -38,7 +38,7 @@ def main() -> int:
     result = subprocess.run(
         [*jupyter_book, "build", "-W", "-n", "--keep-going", "."],
         cwd=ROOT,
-        env={**os.environ, "PYTHONUTF8": "1"},
+        env={**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -58,11 +58,10 @@ class Visit:
 
     def goto(self, path: str) -> Page:
         self.page.goto(f"{self.site}/{path}", wait_until="load")
-        # Formulas and fonts come after the page; so does what the theme does when it is idle.
+        # Formulas and their fonts come after the page.
         self.page.evaluate(
             "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
         )
-        self.page.wait_for_load_state("networkidle")
         return self.page
 
 

@@ -22,6 +22,13 @@ def test_next_and_previous_follow_the_table_of_contents(visit, page):
         assert reached == [f"/{target}.html" for target in expected]
 
 
+def test_the_file_that_make_book_names_leads_to_the_landing_page(visit):
+    visitor = visit()
+    page = visitor.page
+    page.goto(f"{visitor.site}/index.html", wait_until="commit")
+    page.wait_for_url(f"**/{PAGES[0]}.html")
+
+
 def test_search_finds_a_word(visit):
     visitor = visit()
     page = visitor.goto("book/intro.html")
