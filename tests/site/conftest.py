@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from browser import SITE, chromium_path, open_browser, serve
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page
 from toc import PAGES, ROOT, source
 
 
@@ -65,36 +65,47 @@ class Visit:
         return self.page
 
 
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> dict:
+    """One a width and colour scheme: pages that share one share its cache, which saves minutes."""
+    return {}
+
+
 @pytest.fixture
-def visit(site: str, browser: Browser):
-    """Make a visitor of a width and a colour scheme. Whatever leaves the machine is blocked."""
-    contexts = []
+def visit(site: str, browser: Browser, contexts: dict):
+    """Make a visitor of a width and a colour scheme. Nothing leaves the machine: tools/browser."""
+    pages = []
 
     def make(width: int = 1400, scheme: str = "light") -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        visit = Visit(context.new_page(), site)
+        if (width, scheme) not in contexts:
+            contexts[width, scheme] = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme=scheme,
+                reduced_motion="reduce",
+            )
+        page = contexts[width, scheme].new_page()
+        pages.append(page)
+        visit = Visit(page, site)
+        own = (f"{site}/", "data:", "blob:")
 
-        def guard(route: Route) -> None:
-            url = route.request.url
-            if url.startswith((site + "/", "data:", "blob:")):
-                route.continue_()
-            else:
-                visit.foreign.append(url)
-                route.abort()
+        def note_request(request) -> None:
+            if not request.url.startswith(own):
+                visit.foreign.append(request.url)
 
-        context.route("**/*", guard)
-        page = visit.page
-        page.on("console", lambda m: visit.errors.append(m.text) if m.type == "error" else None)
+        def note_response(response) -> None:
+            if response.status >= 400:
+                visit.failed.append(f"{response.status} {response.url}")
+
+        def note_console(message) -> None:
+            if message.type == "error":
+                visit.errors.append(message.text)
+
+        page.on("request", note_request)
+        page.on("response", note_response)
+        page.on("console", note_console)
         page.on("pageerror", lambda error: visit.errors.append(str(error)))
-        page.on(
-            "response",
-            lambda r: visit.failed.append(f"{r.status} {r.url}") if r.status >= 400 else None,
-        )
         return visit
 
     yield make
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()

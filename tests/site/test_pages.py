@@ -34,6 +34,14 @@ def test_page_loads_from_the_site_alone_and_without_errors(visit, page):
     assert visitor.errors == []
 
 
+def test_a_request_that_leaves_the_machine_is_stopped_and_noticed(visit):
+    """What the test above relies on."""
+    visitor = visit()
+    ask = "fetch('http://example.org/').then(() => 'reached', () => 'stopped')"
+    assert visitor.goto(ALL[0]).evaluate(ask) == "stopped"
+    assert visitor.foreign == ["http://example.org/"]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_maths_is_rendered(visit, page):
     opened = visit().goto(f"{page}.html")
