@@ -36,9 +36,9 @@ def main() -> int:
     # -P keeps the repository off the import path, where a folder could hide a module.
     jupyter_book = [sys.executable, "-P", "-c", "from jupyter_book.cli.main import main; main()"]
     result = subprocess.run(
-        [*jupyter_book, "build", "-W", "-n", "--keep-going", "."],
+        [*jupyter_book, "build", "-q", "-W", "-n", "--keep-going", "."],
         cwd=ROOT,
-        env={**os.environ, "PYTHONUTF8": "1", "NO_COLOR": "1"},
+        env={**os.environ, "PYTHONUTF8": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
