@@ -21,12 +21,13 @@ def shoot(page_path: str, width: int, height: int, dark: bool, full: bool) -> Im
         page = browser.new_page(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
         )
         page.goto(f"{address}/{page_path}", wait_until="networkidle")
         page.evaluate(
             "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
         )
-        return Image.open(BytesIO(page.screenshot(full_page=full)))
+        return Image.open(BytesIO(page.screenshot(full_page=full, animations="disabled")))
 
 
 def save(picture: Image.Image, out: Path, limit: int | None) -> None:
