@@ -1,1 +1,1 @@
-"""Real data sets, pinned and checked: `sources` lists them, `fetch` brings them, one module each."""
+"""Real data sets, pinned and checked: `fetch` brings them, and each has a module of its own."""

