@@ -100,7 +100,7 @@ TAGS = {
     "xvn": "foreign verb with nominal function",
     "xx": "unclassified item, mostly foreign",
     "y1": "modal particle inside a sentence",
-    "#": "left out or not understood",
+    "#": "written ○, with no sound given",
     ".": "full stop",
     ",": "comma",
     "?": "question mark",
