@@ -60,6 +60,11 @@ def test_lines_go_on_after_a_tab_and_a_mark_is_its_own_tag():
     ]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\n@End", "\n@End\n"])
+def test_the_last_line_is_read_however_the_text_ends(end):
+    assert [utterance.words for utterance in parse(f"*XXA:\t係\n%mor:\tv|hai6{end}")] == [("係",)]
+
+
 @pytest.mark.parametrize(
     ("head", "speaker"),
     [("*XXA", "XXA"), ("*XXX", "XXX"), ("*XA；", "XXA"), ("*XB*", "XXB")],

@@ -118,15 +118,14 @@ def _parse(text: str, recording: str, file: str) -> Iterator[Utterance]:
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Join each line with those that go on with it, after a tab; number it by its first."""
     start, whole = 0, ""
-    for number, line in enumerate(text.split("\n"), start=1):
+    # The empty line at the end lets the last one go, whether or not the text ends its last line.
+    for number, line in enumerate([*text.split("\n"), ""], start=1):
         if line.startswith("\t") and whole:
             whole += " " + line[1:]
         else:
             if whole:
                 yield start, whole
             start, whole = number, line
-    if whole:
-        yield start, whole
 
 
 def _tags(
