@@ -6,6 +6,7 @@ import sys
 import tempfile
 import venv
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,14 @@ ANY_TEXT = Source("tiny", "tiny-words", "1.2", ("*.txt",), "", 10_000, 0, "none"
 
 
 def test_only_the_named_members_are_read(tmp_path, source):
-    wheel = write_wheel(tmp_path / WHEEL, MEMBERS | OTHERS | {"tiny_words/data/x.txt/": b""})
+    wheel = write_wheel(tmp_path / WHEEL, MEMBERS | OTHERS)
     assert dict(members(wheel, "it", source)) == MEMBERS
+
+
+def test_an_entry_for_a_folder_is_no_member(tmp_path):
+    everything = replace(ANY_TEXT, members=("*",))
+    wheel = write_wheel(tmp_path / WHEEL, {"data/": b"", "data/a.txt": b"a"})
+    assert members(wheel, "it", everything) == [("data/a.txt", b"a")]
 
 
 @pytest.mark.parametrize(
