@@ -1,5 +1,6 @@
 """Token embeddings: the vector of each entry of the vocabulary."""
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -16,6 +17,7 @@ class TokenEmbedding(nn.Embedding):
         vocab_size: number of rows V.
         d_model: width D of a row.
         pad_id: a token whose row is zero and stays zero, if given.
+        std: spread of the first, random rows; 0.02 as in BERT and GPT-2.
 
     Raises:
         ValueError: a size below 1, or a pad_id outside the vocabulary.
@@ -24,11 +26,15 @@ class TokenEmbedding(nn.Embedding):
     Chapter: 04_self_attention
     """
 
-    def __init__(self, vocab_size: int, d_model: int, *, pad_id: int | None = None) -> None:
+    def __init__(
+        self, vocab_size: int, d_model: int, *, pad_id: int | None = None, std: float = 0.02
+    ) -> None:
         checks.positive(vocab_size=vocab_size, d_model=d_model)
         if pad_id is not None and not 0 <= pad_id < vocab_size:
             raise ValueError(f"pad_id must lie in 0 … {vocab_size - 1}, not {pad_id}")
         super().__init__(vocab_size, d_model, padding_idx=pad_id)
+        with torch.no_grad():
+            self.weight.mul_(std)  # torch draws them with a spread of 1; a row of zeros stays
 
     def forward(self, ids: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch D"]:
         """ids (…) -> their rows (…, D).

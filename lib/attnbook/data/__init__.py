@@ -1,0 +1,1 @@
+"""Real data sets, pinned and checked: `fetch` brings them, and each has a module of its own."""

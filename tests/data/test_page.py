@@ -1,0 +1,86 @@
+"""The data page says what the library does and what the data holds."""
+
+import re
+import shlex
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from attnbook.data import archive
+from attnbook.data.hkcancor import TAGS, load, split
+from attnbook.data.sources import SOURCES
+
+PAGE = (Path(__file__).parents[2] / "book" / "data.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
+def test_each_set_has_a_row_and_a_card(source):
+    (row,) = re.findall(rf"^\| \[`{source.name}`\]\(#{source.name}\).*$", PAGE, re.M)
+    assert f"{source.package} {source.version}" in row
+    assert f"{source.n_bytes / 1e6:.1f} MB" in row
+    assert source.licence in row
+    assert f"({source.name})=\n## {source.name}" in PAGE
+    assert f"{source.archive_bytes / 1e6:.1f} MB, {source.n_bytes / 1e6:.1f} MB" in PAGE
+
+
+def test_the_command_is_the_one_that_the_library_runs():
+    command = shlex.join(archive._command(SOURCES["hkcancor"], "."))
+    assert f"\npython {command}\n" in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_hkcancor_are_counted_again():
+    corpus = load()
+    sides = split(corpus)
+    total = sum(len(u.words) for u in corpus)
+    for name, side in zip(("train", "validation", "test"), sides, strict=True):
+        tokens = sum(len(u.words) for u in side)
+        recordings = len({u.recording for u in side})
+        share = f"{tokens / total:.1%}".replace("%", " %")
+        assert f"| {name} | {recordings} | {len(side):,} | {tokens:,} | {share} |" in PAGE
+
+    tags = Counter(tag for u in corpus for tag in u.tags)
+    for tag, count in tags.most_common(20):
+        assert f"| `{tag}` | {TAGS[tag]} | {count:,} |" in PAGE
+
+    def percent(part, whole=total):
+        return f"{part / whole:.1%}".replace("%", " %")
+
+    def below(limit):
+        counts = [count for count in tags.values() if count < limit]
+        return len(counts), sum(counts)
+
+    by_word, learned = defaultdict(Counter), defaultdict(Counter)
+    for utterances, table in ((corpus, by_word), (sides[0], learned)):
+        for u in utterances:
+            for word, tag in zip(u.words, u.tags, strict=True):
+                table[word][tag] += 1
+    # What the training recordings say of each test word; a word unknown to them is taken for "n".
+    right = [
+        (tag == (learned[word].most_common(1)[0][0] if word in learned else "n"), tag)
+        for u in sides[2]
+        for word, tag in zip(u.words, u.tags, strict=True)
+    ]
+    spoken = [ok for ok, tag in right if re.search(r"[\w#]", tag)]
+    unknown = sum(word not in learned for u in sides[2] for word in u.words)
+    trained = {u.words for u in sides[0]}
+    again = [u for u in sides[2] if u.words in trained]
+    marks = sum(count for tag, count in tags.items() if not re.search(r"[\w#]", tag))
+    best = sum(max(counts.values()) for counts in by_word.values())
+    several = sum(len(counts) > 1 for counts in by_word.values())
+
+    for sentence in (
+        f"58 files of 49 recordings; {len(corpus):,} utterances; {total:,} tokens, "
+        f"of which {marks:,} ({percent(marks)}) are punctuation marks; {len(by_word):,} distinct",
+        f"The twenty most common tags cover {percent(sum(c for _, c in tags.most_common(20)))}",
+        "{} of them have fewer than 10 tokens each and {} tokens together".format(*below(10)),
+        "{} have fewer than 50 each and {} (0.5 %) together".format(*below(50)),
+        f"{several} of the {len(by_word):,} words occur with more than one tag",
+        f"counted on the whole corpus itself, is right for {percent(best)} of the tokens",
+        f"is right for {percent(sum(ok for ok, _ in right), len(right))} of the test tokens",
+        f"without them it is {percent(sum(spoken), len(spoken))} of the test tokens",
+        f"Of the test tokens, {percent(unknown, len(right))} are words that do not occur",
+        f"{percent(len(again), len(sides[2]))} of the test utterances "
+        f"({percent(sum(len(u.words) for u in again), len(right))} of the test tokens)",
+    ):
+        assert sentence in PAGE
