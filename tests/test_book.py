@@ -47,7 +47,8 @@ PLANNED = (
     "16_vit",
     "17_beyond_text",
 )
-OWN_TOOLS = "attnbook.checks."  # not for chapters, which may call a tensor `mask` or `ids`
+# Not for chapters, which may call a tensor `mask` or `ids`.
+OWN_TOOLS = ("attnbook.checks.", "attnbook.data.archive.")
 MAX_CELLS = 40  # code cells, the set-up cell included
 MAX_LINES = 15  # of a code cell, blank lines and comments included
 MIN_ALT = 40  # characters: shorter ones do not say what can be seen

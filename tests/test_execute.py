@@ -57,7 +57,14 @@ def twice(tmp_path_factory) -> tuple[bytes, bytes]:
         del cell["id"]
     raw["cells"][4]["id"] = raw["cells"][3]["id"] = "mine"
     path.write_text(json.dumps(raw))
-    assert run(folder) == 0
+    # A kernel of the user's by the same name, which must not be taken.
+    kernel = tmp_path_factory.mktemp("jupyter") / "kernels" / "python3" / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text('{"argv": ["false"], "display_name": "Python 3", "language": "python"}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(kernel.parents[2]))
+        patch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+        assert run(folder) == 0
     first = path.read_bytes()
     assert run(folder, "01_embeddings") == 0
     return first, path.read_bytes()
