@@ -24,7 +24,10 @@ CELLS = [
     new_code_cell("print(time.time())", metadata={"tags": ["nbval-ignore-output"]}),
     new_code_cell("print('a'); print('loud', file=sys.stderr); print('b')", metadata=STALE),
     new_code_cell(PICTURE),
-    new_code_cell("print(os.listdir(), os.environ['ATTNBOOK_PROGRESS'], sys.executable)"),
+    new_code_cell(
+        "print(os.listdir(), os.path.basename(os.getcwd()) == 'book')\n"
+        "print(os.environ['ATTNBOOK_PROGRESS'], sys.executable)"
+    ),
     new_code_cell("print('x', end=''); sys.stdout.flush(); time.sleep(0.3); print('y')"),
 ]
 
@@ -128,7 +131,7 @@ def test_streams_are_whole_and_stderr_is_left_out(nb) -> None:
 
 
 def test_a_chapter_runs_in_an_empty_folder_with_this_interpreter(nb) -> None:
-    assert nb["cells"][5]["outputs"][0]["text"] == [f"[] 0 {sys.executable}\n"]
+    assert nb["cells"][5]["outputs"][0]["text"] == ["[] False\n", f"0 {sys.executable}\n"]
 
 
 def test_a_failing_cell_leaves_the_file_and_is_shown(tmp_path, capfd) -> None:

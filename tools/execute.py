@@ -89,6 +89,7 @@ async def run(nb: NotebookNode, folder: Path, env: dict[str, str] | None = None)
         kernel_manager_class=ThisInterpreter,
         timeout=CELL_TIMEOUT,
         record_timing=False,
+        extra_arguments=["--log-level=ERROR"],  # the kernel's own remarks, not the chapter's
         on_cell_start=note,
     )
     try:
