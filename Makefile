@@ -36,7 +36,7 @@ chapters: $(READY)   # re-runs each chapter and compares every output with the s
 	@$(CHECKED) $(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout=600 \
 		-p no:cacheprovider -n 2 --dist loadfile book
 
-site-tests: $(READY)
+site-tests: book     # the built site is what it looks at, under `make -j` too
 	@$(CHECKED) $(PYTEST) -n 2 tests/site
 
 lab: $(READY)        ## open the chapters in JupyterLab
@@ -52,13 +52,15 @@ picture: book        ## take the README's picture of a page
 	@$(PY) tools/picture.py
 
 clean:               ## remove the environment and everything that was built
-	rm -rf .venv _build .pytest_cache .ruff_cache .hypothesis lib/*.egg-info
+	rm -rf .venv _build build .pytest_cache .ruff_cache .hypothesis lib/*.egg-info
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
 		"Python 3.11 or newer is needed; %s is %s. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" % \
 		(sys.executable, sys.version.split()[0]))'
-	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@test -x $(PY) || $(PYTHON) -m venv .venv || { rm -rf .venv; \
+		echo "No environment could be made: see above. On Debian and Ubuntu: apt install python3-venv"; \
+		exit 1; }
 	@echo "Installing into .venv (some minutes the first time) ..."
 	@$(PY) -m pip install --quiet -r requirements.txt -e .
 	@touch $@

@@ -1,0 +1,18 @@
+"""The first code cell of every chapter: it makes a lone notebook run on Colab.
+
+The address comes from _config.yml. To see the cell: `.venv/bin/python tools/setup_cell.py`.
+"""
+
+from pathlib import Path
+
+import yaml
+
+CONFIG = Path(__file__).resolve().parent.parent / "_config.yml"
+ADDRESS: str = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["url"]
+SETUP = f"""import importlib.util
+
+if importlib.util.find_spec("attnbook") is None:  # on Colab: install the library, keep its torch
+    %pip install -q "attnbook @ git+{ADDRESS}\""""
+
+if __name__ == "__main__":
+    print(SETUP)
