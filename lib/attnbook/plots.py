@@ -14,6 +14,7 @@ from IPython.display import Image
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
 
 # Okabe and Ito 2008, darkest first; yellow left out, since it is too pale on white.
@@ -110,7 +111,7 @@ def attention_map(
         ax.spines[:].set_visible(False)
         for row, column in np.ndindex(*shown.shape) if values else ():
             weight = shown[row, column]
-            colour = "white" if weight > 0.5 else "black"
+            colour = "white" if weight > 0.65 else "black"
             text = f"{weight:.2f}".lstrip("0") if weight < 1 else "1"
             ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
         ax.set_ylabel("query: who looks")
@@ -121,14 +122,14 @@ def attention_map(
 
 
 def bars(
-    heights: Mapping[str, Mapping[str, float]], *, ylabel: str, ax: Axes | None = None
+    lengths: Mapping[str, Mapping[str, float]], *, xlabel: str, ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
-    """Groups of bars with their values written above them.
+    """Groups of horizontal bars from top to bottom, with their values at the ends.
 
     Args:
-        heights: for each group (a place on the x axis), for each series (a colour), the height.
+        lengths: for each group (a name on the y axis), for each series (a colour), the length.
             Each group must have the same series.
-        ylabel: what the height is, with its unit.
+        xlabel: what the length is, with its unit.
         ax: where to draw; a new figure unless given.
 
     Raises:
@@ -136,24 +137,26 @@ def bars(
 
     Chapter: 04_self_attention
     """
-    series = [list(group) for group in heights.values()]
+    series = [list(group) for group in lengths.values()]
     if not series or any(names != series[0] for names in series):
         raise ValueError(f"each group must have the same series, not {series}")
     with style():
-        fig, ax = _axes(ax, (6.4, 3.6))
-        width = 0.8 / len(series[0])
+        fig, ax = _axes(ax, (5.2, 0.8 + 0.55 * len(lengths)))
+        height = 0.8 / len(series[0])
         for i, name in enumerate(series[0]):
-            x = np.arange(len(heights)) + (i - (len(series[0]) - 1) / 2) * width
-            y = [group[name] for group in heights.values()]
-            drawn = ax.bar(
-                x, y, width * 0.94, label=name, color=COLOURS[i], hatch=("", "//")[i % 2]
+            y = np.arange(len(lengths)) + (i - (len(series[0]) - 1) / 2) * height
+            x = [group[name] for group in lengths.values()]
+            hatch = ("", "///")[i % 2]  # told apart without colour, too
+            drawn = ax.barh(
+                y, x, height * 0.9, label=name, color=COLOURS[i], hatch=hatch, edgecolor="white"
             )
-            drawn.patches[0].set_edgecolor("white")
-            ax.bar_label(drawn, [f"{v:.2f}".lstrip("0") for v in y], fontsize=8, padding=1)
-        ax.set_xticks(range(len(heights)), list(heights))
-        ax.set_ylabel(ylabel)
+            ax.bar_label(drawn, [f"{v:.2f}".lstrip("0") for v in x], fontsize=9, padding=2)
+        ax.set_yticks(range(len(lengths)), list(lengths))
+        ax.invert_yaxis()
+        ax.margins(x=0.1)
+        ax.set_xlabel(xlabel)
         if len(series[0]) > 1:
-            ax.legend(loc="upper left", bbox_to_anchor=(0, 1.16), ncols=len(series[0]))
+            ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(series[0]))
     return fig, ax
 
 
@@ -180,7 +183,7 @@ def lines(
     Chapter: 04_self_attention
     """
     with style():
-        fig, ax = _axes(ax, (6.0, 3.6))
+        fig, ax = _axes(ax, (5.2, 3.4))
         for i, (name, (x, y)) in enumerate(curves.items()):
             if len(x) != len(y):
                 raise ValueError(f"{name} must have as many x as y, not {len(x)} and {len(y)}")
@@ -189,8 +192,11 @@ def lines(
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if log_x:
             ax.set_xscale("log", base=2)
+            ax.xaxis.set_major_formatter("{x:g}")
         if log_y:
             ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_minor_formatter(NullFormatter())
         if len(curves) > 1:
             ax.legend()
     return fig, ax
