@@ -47,6 +47,15 @@ def last_size(name: str, x: Tensor, size: int, *, ndim: int | None = None) -> No
         raise ValueError(f"the last axis of {name} must be {size}, but its shape is {shape(x)}")
 
 
+def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None) -> None:
+    """`x` must fit a linear map or norm of this weight: its dtype, and its width as the last axis."""
+    floating(**{name: x})
+    last_size(name, x, weight.shape[-1], ndim=ndim)
+    # Under autocast torch itself brings the two to one dtype.
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"{name} must be {weight.dtype} as the weights are, not {x.dtype}")
+
+
 def integers(name: str, x: Tensor) -> None:
     """`x` must be a tensor of whole numbers (bool is not one)."""
     if not isinstance(x, Tensor):
@@ -76,6 +85,12 @@ def mask(x: Tensor, target: tuple[int, ...], *, name: str = "mask") -> None:
     sizes = zip(reversed(x.shape), reversed(target), strict=False)
     if x.ndim > len(target) or any(given not in (1, wanted) for given, wanted in sizes):
         raise ValueError(f"{name} must broadcast to {tuple(target)}, but its shape is {shape(x)}")
+
+
+def mask_of_heads(x: Tensor, scores: tuple[int, int, int, int], *, name: str = "mask") -> None:
+    """As `mask`, for scores (B, H, T, S): with 4 axes for each head, with fewer for all heads."""
+    B, _, T, S = scores
+    mask(x, scores if isinstance(x, Tensor) and x.ndim == 4 else (B, T, S), name=name)
 
 
 def shape(x: Tensor) -> tuple[int, ...]:

@@ -146,7 +146,12 @@ def bars(
             x = np.arange(len(heights)) + (i - (len(series[0]) - 1) / 2) * width
             y = [group[name] for group in heights.values()]
             drawn = ax.bar(
-                x, y, width * 0.94, label=name, color=COLOURS[i], hatch=("", "//")[i % 2]
+                x,
+                y,
+                width * 0.94,
+                label=name,
+                color=COLOURS[i % len(COLOURS)],
+                hatch=("", "//")[i % 2],
             )
             drawn.patches[0].set_edgecolor("white")
             ax.bar_label(drawn, [f"{v:.2f}".lstrip("0") for v in y], fontsize=8, padding=1)

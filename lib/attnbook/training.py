@@ -166,8 +166,10 @@ def evaluate(
 
 def _check_settings(steps: int, lr: float, clip: float | None, every: int) -> None:
     checks.positive(steps=steps, every=every)
-    for name, value in (("lr", lr), ("clip", clip)):
-        if value is not None and not 0 < value < math.inf:
+    for name, value in (("lr", lr),) if clip is None else (("lr", lr), ("clip", clip)):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 < value < math.inf:
             raise ValueError(f"{name} must be above 0 and finite, not {value}")
 
 
@@ -190,7 +192,9 @@ def _to(batch: Batch, device: torch.device) -> Batch:
     if isinstance(batch, dict):
         return {name: _to(part, device) for name, part in batch.items()}
     if isinstance(batch, tuple | list):
-        return type(batch)(_to(part, device) for part in batch)
+        parts = [_to(part, device) for part in batch]
+        # A named tuple takes its fields one by one.
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch
 
 
