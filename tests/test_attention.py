@@ -2,13 +2,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import nn
-
 from attnbook import masks
 from attnbook.attention import MultiHeadAttention, attention, fused_attention
 from attnbook.positions import RotaryPositions
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
 
 B, H, T, S, D = 2, 3, 5, 7, 12  # no two alike: no axis can stand in for another
 HALF = [torch.bfloat16, torch.float16]
@@ -364,7 +363,7 @@ class TestBadInput:
 @pytest.mark.usefixtures("plain")
 class TestBadModule:
     def test_sizes(self):
-        with pytest.raises(ValueError, match="n_heads must divide d_model.*5 does not divide 12"):
+        with pytest.raises(ValueError, match=r"n_heads must divide d_model.*5 does not divide 12"):
             MultiHeadAttention(12, 5)
         for bad in (0, -4):
             with pytest.raises(ValueError, match=f"n_heads must be at least 1, not {bad}"):
@@ -394,7 +393,7 @@ class TestBadModule:
 
     def test_sizes_that_do_not_fit_together(self):
         x, module = torch.zeros(2, 3, 12), MultiHeadAttention(12, 3)
-        with pytest.raises(ValueError, match="one value a key: value has 2 .*key 3"):
+        with pytest.raises(ValueError, match=r"one value a key: value has 2 .*key 3"):
             module(x, x, x[:, :2])
         with pytest.raises(ValueError, match=r"leading axes of key must be those of query"):
             module(x, x[:1], x[:1])

@@ -2,7 +2,6 @@ import re
 
 import pytest
 import torch
-
 from attnbook import checks
 
 pytestmark = pytest.mark.usefixtures("plain")
@@ -55,7 +54,7 @@ def test_floating_names_the_tensor_and_its_dtype():
 
 @pytest.mark.parametrize("bad", [[1], torch.zeros(1), torch.zeros(1).bool(), torch.zeros(1) + 0j])
 def test_integers_refuses_everything_else(bad):
-    with pytest.raises(TypeError, match="x must (be a tensor|hold integers), not"):
+    with pytest.raises(TypeError, match=r"x must (be a tensor|hold integers), not"):
         checks.integers("x", bad)
 
 

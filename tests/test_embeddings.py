@@ -1,6 +1,5 @@
 import pytest
 import torch
-
 from attnbook.embeddings import TokenEmbedding
 
 
@@ -51,5 +50,5 @@ class TestBadInput:
 
     @pytest.mark.parametrize("bad", [[1, 2], torch.zeros(2), torch.zeros(2).bool()])
     def test_ids_of_another_kind(self, bad):
-        with pytest.raises(TypeError, match="ids must (be a tensor|hold integers), not"):
+        with pytest.raises(TypeError, match=r"ids must (be a tensor|hold integers), not"):
             TokenEmbedding(5, 3)(bad)

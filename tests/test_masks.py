@@ -1,9 +1,8 @@
 import pytest
 import torch
+from attnbook import masks
 from hypothesis import given
 from hypothesis import strategies as st
-
-from attnbook import masks
 
 sizes = st.integers(1, 7)
 
@@ -98,7 +97,7 @@ class TestBadInput:
             make(3.0)
         with pytest.raises(TypeError, match="T must be an int, not True"):
             make(True)
-        with pytest.raises(ValueError, match="S must be at least T: 5 queries.* last of 4 keys"):
+        with pytest.raises(ValueError, match=r"S must be at least T: 5 queries.* last of 4 keys"):
             make(5, 4)
 
     def test_width(self):
@@ -132,5 +131,5 @@ class TestBadInput:
 
     @pytest.mark.parametrize("mask", [torch.ones(2, 2), [[True]], torch.ones(2, 2).long()])
     def test_to_torch(self, mask):
-        with pytest.raises(TypeError, match="mask must be (a boolean tensor|boolean)"):
+        with pytest.raises(TypeError, match=r"mask must be (a boolean tensor|boolean)"):
             masks.to_torch(mask)

@@ -2,9 +2,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
 from attnbook import masks
 from attnbook.layers import EncoderLayer
 from attnbook.positions import (
@@ -14,6 +11,8 @@ from attnbook.positions import (
     places,
     sinusoidal,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 B, H, T, D = 2, 3, 5, 8
 
@@ -141,10 +140,10 @@ def by_complex_numbers(x, p, base=10_000.0):
 def test_rotary_is_multiplication_by_a_complex_number(dtype, close, base):
     rotate = RotaryPositions(D, base)
     x = drawn(B, H, T, D, dtype=torch.float64).to(dtype)
-    for given in (None, torch.tensor([4, 0, 99, 7, 7]), torch.arange(B * T).view(B, T)):
-        p = torch.arange(T) if given is None else given
+    for some in (None, torch.tensor([4, 0, 99, 7, 7]), torch.arange(B * T).view(B, T)):
+        p = torch.arange(T) if some is None else some
         wanted = by_complex_numbers(x, p, base)
-        turned = rotate(x, given)
+        turned = rotate(x, some)
         assert turned.dtype == dtype
         torch.testing.assert_close(turned.double(), wanted, atol=close, rtol=0)
 
@@ -236,7 +235,7 @@ def test_places_count_the_real_tokens():
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("bad", [[[True]], torch.ones(2, 3), torch.ones(2, 3).long()])
 def test_places_refuses_what_is_not_boolean(bad):
-    with pytest.raises(TypeError, match="real must be (a boolean tensor|boolean)"):
+    with pytest.raises(TypeError, match=r"real must be (a boolean tensor|boolean)"):
         places(bad)
 
 

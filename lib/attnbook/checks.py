@@ -48,7 +48,7 @@ def last_size(name: str, x: Tensor, size: int, *, ndim: int | None = None) -> No
 
 
 def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None) -> None:
-    """`x` must fit a linear map or norm of this weight: its dtype, and its width as the last axis."""
+    """`x` must fit a linear map or norm of this weight: its dtype, its width last."""
     floating(**{name: x})
     last_size(name, x, weight.shape[-1], ndim=ndim)
     # Under autocast torch itself brings the two to one dtype.
