@@ -50,7 +50,12 @@ def save_training(
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     # Copies: safetensors refuses tensors that share memory, as tied weights do.
     tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
-    about = {"format": FORMAT, "optimizer": type(optimizer).__name__, "numbers": numbers}
+    about = {
+        "format": FORMAT,
+        "optimizer": type(optimizer).__name__,
+        "trained": _trained(model, optimizer),
+        "numbers": numbers,
+    }
 
     path = Path(path)
     partial = None
@@ -102,16 +107,24 @@ def load_training(
         raise CheckpointError(
             f"{path} was saved with {about['optimizer']}, not with {type(optimizer).__name__}"
         )
+    # The optimizer knows parameters by their number alone: another set would shift its states.
+    there, here = about["trained"], _trained(model, optimizer)
+    for name in sorted(set(there) ^ set(here)):
+        raise CheckpointError(
+            f"{path} belongs to another training: {name} was "
+            f"{'trained' if name in there else 'frozen'} there and is "
+            f"{'trained' if name in here else 'frozen'} here"
+        )
 
     states: dict[int, dict[str, Any]] = {int(i): s for i, s in about["numbers"].items()}
     for name, x in _part(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
         states.setdefault(int(index), {})[key] = x
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
     losses = tensors["losses"].tolist()
     for _ in losses:
         next(batches)
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
     # Last, since drawing the batches may have moved it.
     _restore_random(_part(tensors, "random."))
     return losses
@@ -141,6 +154,11 @@ def _check_same(path: Path, saved: dict[str, tuple[int, ...]], model: nn.Module)
                 f"{path} belongs to another model: {name} is {saved.get(name, 'missing')} there "
                 f"and {wanted.get(name, 'missing')} here"
             )
+
+
+def _trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
+    names = {id(p): name for name, p in model.named_parameters()}
+    return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
 
 
 def _random_states() -> dict[str, Tensor]:

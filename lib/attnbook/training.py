@@ -92,7 +92,7 @@ def train(
     """
     _check_settings(steps, lr, clip, every)
     device = torch.device(device) if device is not None else runtime.device()
-    model.to(device).train()
+    model.to(device)
     parameters = [p for p in model.parameters() if p.requires_grad]
     updates = optimizer(parameters, lr=lr)
     stream = _endless(batches)
@@ -100,7 +100,7 @@ def train(
     if len(losses) > steps:
         raise ValueError(f"steps must be at least the {len(losses)} of the checkpoint, not {steps}")
 
-    with _evaluating_after(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
+    with _training(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
         for step in range(len(losses), steps):
             for group in updates.param_groups:
                 # At the middle of the step: neither the first nor the last has a rate of 0.
@@ -220,8 +220,9 @@ def _bar(steps: int, done: int) -> tqdm:
 
 
 @contextmanager
-def _evaluating_after(model: nn.Module) -> Iterator[None]:
+def _training(model: nn.Module) -> Iterator[None]:
     """However the training ends, the model is left ready for use: without dropout."""
+    model.train()
     try:
         yield
     finally:
