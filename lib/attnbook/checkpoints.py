@@ -2,14 +2,13 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 FORMAT = "attnbook training 1"
@@ -58,19 +57,18 @@ def save_training(
     }
 
     path = Path(path)
-    partial = None
+    # Written with plain open: tempfile and safetensors make files that nobody else may read.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
-        os.close(handle)
-        save_file(tensors, partial, metadata={"about": json.dumps(about)})
-        with open(partial, "rb+") as file:
+        with open(partial, "wb") as file:
+            file.write(save(tensors, metadata={"about": json.dumps(about)}))
+            file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the checkpoint {path} could not be written: {error}") from error
     finally:
-        if partial is not None:
-            Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def load_training(
@@ -137,7 +135,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:
         raise CheckpointError(f"the checkpoint {path} cannot be read: {error}") from error
-    if about.get("format") != FORMAT:
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of a training ({FORMAT!r} is not in it)")
     return tensors, about
 

@@ -3,6 +3,8 @@
 The names here are the library's own tools; chapters do not use them.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -23,6 +25,15 @@ def probability(**values: float) -> None:
             raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
         if not 0.0 <= p < 1.0:
             raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
+
+
+def rate(**values: float) -> None:
+    """Each keyword must be a finite number above 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be above 0 and finite, not {value}")
 
 
 def floating(**tensors: Tensor) -> None:

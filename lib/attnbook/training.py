@@ -94,6 +94,8 @@ def train(
     device = torch.device(device) if device is not None else runtime.device()
     model.to(device)
     parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        raise ValueError("model has no parameters to train: none has requires_grad=True")
     updates = optimizer(parameters, lr=lr)
     stream = _endless(batches)
     losses = load_training(checkpoint, model, updates, stream) if checkpoint is not None else []
@@ -107,6 +109,8 @@ def train(
                 group["lr"] = lr * (schedule((step + 0.5) / steps) if schedule else 1.0)
             loss = loss_fn(model, _to(next(stream), device))
             value = _finite("loss", loss, step, steps)
+            if not loss.requires_grad:
+                raise ValueError("loss_fn must return a loss that depends on the parameters")
             updates.zero_grad()
             loss.backward()
             norm = nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
@@ -166,11 +170,9 @@ def evaluate(
 
 def _check_settings(steps: int, lr: float, clip: float | None, every: int) -> None:
     checks.positive(steps=steps, every=every)
-    for name, value in (("lr", lr),) if clip is None else (("lr", lr), ("clip", clip)):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be above 0 and finite, not {value}")
+    checks.rate(lr=lr)
+    if clip is not None:
+        checks.rate(clip=clip)
 
 
 def _endless(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -192,8 +194,7 @@ def _to(batch: Batch, device: torch.device) -> Batch:
     if isinstance(batch, dict):
         return {name: _to(part, device) for name, part in batch.items()}
     if isinstance(batch, tuple | list):
-        parts = [_to(part, device) for part in batch]
-        # A named tuple takes its fields one by one.
+        parts = (_to(part, device) for part in batch)
         return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch
 
