@@ -86,6 +86,24 @@ def test_a_fully_masked_row_is_zero_with_zero_gradients(function, dtype):
     assert query.grad[0, 0].any()
 
 
+def test_a_kernel_that_gives_nan_for_such_a_row_is_never_asked_for_one(monkeypatch):
+    # As torch's kernels on some devices and in some versions, forward and backward.
+    def kernel(query, key, value, mask, dropout_p):
+        scores = query @ key.mT / math.sqrt(query.shape[-1])
+        return scores.masked_fill(~mask, -math.inf).softmax(-1) @ value
+
+    monkeypatch.setattr("attnbook.attention.F.scaled_dot_product_attention", kernel)
+    query, key = drawn(2, T, 4).requires_grad_(), drawn(2, S, 4, seed=1).requires_grad_()
+    mask = torch.ones(2, T, S, dtype=torch.bool)
+    mask[0, 1] = mask[1] = False
+    output = fused_attention(query, key, key, mask)
+    torch.testing.assert_close(output, attention(query, key, key, mask)[0])
+    output.sum().backward()
+    assert query.grad.isfinite().all()
+    assert key.grad.isfinite().all()
+    assert not query.grad[1].any()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, *HALF])
 @pytest.mark.parametrize("function", [attention, fused_attention])
 @pytest.mark.parametrize("masked", [True, False])
