@@ -100,6 +100,21 @@ def test_tied_weights_and_buffers_are_kept(path):
     assert other[2].running_mean.tolist() == [3.0] * 5
 
 
+def test_numbers_in_the_state_of_an_optimizer_are_kept(path):
+    class Counting(torch.optim.SGD):
+        def step(self, closure=None):
+            super().step(closure)
+            for p in self.param_groups[0]["params"]:
+                self.state[p]["steps"] = self.state[p].get("steps", 0) + 1
+
+    model, updates = make(optimizer=Counting, momentum=0.9, steps=3)
+    save_training(path, model, updates, [1.0] * 3)
+    other, other_updates = make(optimizer=Counting, momentum=0.9, steps=1, seed=4)
+    load_training(path, other, other_updates, iter(range(3)))
+    assert snapshot(other, other_updates) == snapshot(model, updates)
+    assert [s["steps"] for s in other_updates.state.values()] == [3] * 4
+
+
 def test_half_precision_weights_are_kept_bit_by_bit(path):
     model, _ = make()
     updates = torch.optim.SGD(model.bfloat16().parameters(), lr=0.1)
