@@ -100,7 +100,8 @@ def test_where_the_norms_stand(make):
     close(output.mean(-1), torch.zeros(B, T))
     close(output.std(-1, correction=0), torch.ones(B, T))
     # … and pre-norm a straight path, on which nothing happens where the updates are zero.
-    layer = make(D, H, D_FF, pre_norm=True)
+    # Nothing is dropped from the path itself either.
+    layer = make(D, H, D_FF, pre_norm=True, dropout=0.5)
     for name, p in layer.named_parameters():
         if "w_o" in name or "w_2" in name:
             torch.nn.init.zeros_(p)
