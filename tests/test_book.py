@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import attnbook
 import pytest
 import yaml
 from IPython.core.inputtransformer2 import TransformerManager
 from nbval.plugin import metadata_tags
+
+import attnbook
 from setup_cell import ADDRESS, SETUP
 
 ROOT = Path(__file__).resolve().parent.parent

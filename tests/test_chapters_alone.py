@@ -8,8 +8,9 @@ import sysconfig
 import venv
 from pathlib import Path
 
-import execute
 import pytest
+
+import execute
 from setup_cell import ADDRESS, SETUP
 
 pytestmark = pytest.mark.slow

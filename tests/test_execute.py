@@ -5,10 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-import execute
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import execute
 
 pytestmark = pytest.mark.slow  # each run starts kernels
 

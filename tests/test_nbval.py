@@ -11,9 +11,10 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import execute
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+
+import execute
 
 pytestmark = pytest.mark.slow
 

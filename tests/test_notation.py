@@ -5,6 +5,7 @@ import re
 import numpy as np
 import torch
 import torch.nn.functional as F
+
 from toc import ROOT
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from playwright.sync_api import Browser, sync_playwright
+
 from toc import ROOT
 
 SITE = ROOT / "_build" / "html"

@@ -8,8 +8,9 @@ import argparse
 from io import BytesIO
 from pathlib import Path
 
-from browser import SITE, open_browser, serve
 from PIL import Image
+
+from browser import SITE, open_browser, serve
 from toc import ROOT
 
 README_PICTURE = ROOT / "book" / "_static" / "page.png"

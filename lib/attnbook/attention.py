@@ -178,11 +178,10 @@ class MultiHeadAttention(nn.Module):
             TypeError, ValueError: as `attention`.
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
-            checks.floating(**{name: x})
-            checks.last_size(name, x, self.d_model, ndim=3)
+            checks.activations(name, x, self.w_q.weight, ndim=3)
         B, T, S = *query.shape[:2], key.shape[1]
         if mask is not None:
-            checks.mask(mask, (B, self.n_heads, T, S) if mask.ndim == 4 else (B, T, S))
+            checks.mask_of_heads(mask, (B, self.n_heads, T, S))
             mask = mask[:, None] if mask.ndim == 3 else mask  # (B, 1, T, S): the same for all heads
 
         q = self._split(self.w_q(query))  # (B, H, T, d_head)

@@ -2,14 +2,13 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 FORMAT = "attnbook training 1"
@@ -50,22 +49,26 @@ def save_training(
     tensors["losses"] = torch.tensor(losses, dtype=torch.float64)
     # Copies: safetensors refuses tensors that share memory, as tied weights do.
     tensors = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
-    about = {"format": FORMAT, "optimizer": type(optimizer).__name__, "numbers": numbers}
+    about = {
+        "format": FORMAT,
+        "optimizer": type(optimizer).__name__,
+        "trained": _trained(model, optimizer),
+        "numbers": numbers,
+    }
 
     path = Path(path)
-    partial = None
+    # Written with plain open: tempfile and safetensors make files that nobody else may read.
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
-        os.close(handle)
-        save_file(tensors, partial, metadata={"about": json.dumps(about)})
-        with open(partial, "rb+") as file:
+        with open(partial, "wb") as file:
+            file.write(save(tensors, metadata={"about": json.dumps(about)}))
+            file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the checkpoint {path} could not be written: {error}") from error
     finally:
-        if partial is not None:
-            Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def load_training(
@@ -102,16 +105,24 @@ def load_training(
         raise CheckpointError(
             f"{path} was saved with {about['optimizer']}, not with {type(optimizer).__name__}"
         )
+    # The optimizer knows parameters by their number alone: another set would shift its states.
+    there, here = about["trained"], _trained(model, optimizer)
+    for name in sorted(set(there) ^ set(here)):
+        raise CheckpointError(
+            f"{path} belongs to another training: {name} was "
+            f"{'trained' if name in there else 'frozen'} there and is "
+            f"{'trained' if name in here else 'frozen'} here"
+        )
 
     states: dict[int, dict[str, Any]] = {int(i): s for i, s in about["numbers"].items()}
     for name, x in _part(tensors, "optimizer.").items():
         index, key = name.split(".", 1)
         states.setdefault(int(index), {})[key] = x
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
     losses = tensors["losses"].tolist()
     for _ in losses:
         next(batches)
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
     # Last, since drawing the batches may have moved it.
     _restore_random(_part(tensors, "random."))
     return losses
@@ -124,7 +135,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:
         raise CheckpointError(f"the checkpoint {path} cannot be read: {error}") from error
-    if about.get("format") != FORMAT:
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of a training ({FORMAT!r} is not in it)")
     return tensors, about
 
@@ -141,6 +152,11 @@ def _check_same(path: Path, saved: dict[str, tuple[int, ...]], model: nn.Module)
                 f"{path} belongs to another model: {name} is {saved.get(name, 'missing')} there "
                 f"and {wanted.get(name, 'missing')} here"
             )
+
+
+def _trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
+    names = {id(p): name for name, p in model.named_parameters()}
+    return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
 
 
 def _random_states() -> dict[str, Tensor]:

@@ -3,6 +3,8 @@
 The names here are the library's own tools; chapters do not use them.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -25,6 +27,15 @@ def probability(**values: float) -> None:
             raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
 
 
+def rate(**values: float) -> None:
+    """Each keyword must be a finite number above 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be above 0 and finite, not {value}")
+
+
 def floating(**tensors: Tensor) -> None:
     """Each keyword must be a floating-point tensor, and all of one dtype and one device."""
     kinds: dict[str, tuple[torch.dtype, torch.device]] = {}
@@ -45,6 +56,15 @@ def last_size(name: str, x: Tensor, size: int, *, ndim: int | None = None) -> No
         raise ValueError(f"{name} must have {ndim} axes, not {x.ndim}: its shape is {shape(x)}")
     if x.ndim == 0 or x.shape[-1] != size:
         raise ValueError(f"the last axis of {name} must be {size}, but its shape is {shape(x)}")
+
+
+def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None) -> None:
+    """`x` must fit a linear map or norm of this weight: its dtype, its width last."""
+    floating(**{name: x})
+    last_size(name, x, weight.shape[-1], ndim=ndim)
+    # Under autocast torch itself brings the two to one dtype.
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"{name} must be {weight.dtype} as the weights are, not {x.dtype}")
 
 
 def integers(name: str, x: Tensor) -> None:
@@ -76,6 +96,12 @@ def mask(x: Tensor, target: tuple[int, ...], *, name: str = "mask") -> None:
     sizes = zip(reversed(x.shape), reversed(target), strict=False)
     if x.ndim > len(target) or any(given not in (1, wanted) for given, wanted in sizes):
         raise ValueError(f"{name} must broadcast to {tuple(target)}, but its shape is {shape(x)}")
+
+
+def mask_of_heads(x: Tensor, scores: tuple[int, int, int, int], *, name: str = "mask") -> None:
+    """As `mask`, for scores (B, H, T, S): with 4 axes for each head, with fewer for all heads."""
+    B, _, T, S = scores
+    mask(x, scores if isinstance(x, Tensor) and x.ndim == 4 else (B, T, S), name=name)
 
 
 def shape(x: Tensor) -> tuple[int, ...]:

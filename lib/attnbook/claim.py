@@ -4,7 +4,10 @@ from typing import Any
 
 
 class ClaimError(AssertionError):
-    """A claim that did not hold when it was checked."""
+    """A claim that did not hold when it was checked.
+
+    Chapter: 04_self_attention
+    """
 
 
 def claim(statement: str, holds: Any) -> None:

@@ -47,8 +47,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """x (…, D) -> (…, D), each position by itself."""
-        checks.floating(x=x)
-        checks.last_size("x", x, self.w_1.in_features)
+        checks.activations("x", x, self.w_1.weight)
         return self.w_2(self.dropout(self.activation(self.w_1(x))))  # (…, D) -> (…, d_ff) -> (…, D)
 
 
@@ -76,6 +75,7 @@ class Residual(nn.Module):
 
     def enter(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """What the sub-layer gets to see of x."""
+        checks.activations("x", x, self.norm.weight)
         return self.norm(x) if self.pre_norm else x
 
     def leave(
@@ -205,7 +205,11 @@ class DecoderLayer(nn.Module):
             memory_mask: for the cross-attention, such as the source's padding.
             need_weights: whether to return the attention weights.
         """
+        checks.activations("memory", memory, self.cross_attention.w_k.weight, ndim=3)
         h = self.around_self.enter(x)
+        if memory_mask is not None:
+            scores = (len(x), self.cross_attention.n_heads, x.shape[1], memory.shape[1])
+            checks.mask_of_heads(memory_mask, scores, name="memory_mask")
         h, weights = self.self_attention(h, h, h, mask, need_weights=need_weights)
         x = self.around_self.leave(x, h)
 

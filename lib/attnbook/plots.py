@@ -148,7 +148,13 @@ def bars(
             x = [group[name] for group in lengths.values()]
             hatch = ("", "///")[i % 2]  # told apart without colour, too
             drawn = ax.barh(
-                y, x, height * 0.9, label=name, color=COLOURS[i], hatch=hatch, edgecolor="white"
+                y,
+                x,
+                height * 0.9,
+                label=name,
+                color=COLOURS[i % len(COLOURS)],
+                hatch=hatch,
+                edgecolor="white",
             )
             ax.bar_label(drawn, [f"{v:.2f}".lstrip("0") for v in x], fontsize=9, padding=2)
         ax.set_yticks(range(len(lengths)), list(lengths))

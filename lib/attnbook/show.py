@@ -26,6 +26,7 @@ def show(obj: Any) -> Markdown:
 
     Chapter: 04_self_attention
     """
+    obj = inspect.unwrap(obj)  # what a decorator wraps is what the file holds
     try:
         path = Path(inspect.getsourcefile(obj) or "")
         source = textwrap.dedent(inspect.getsource(obj))

@@ -92,21 +92,25 @@ def train(
     """
     _check_settings(steps, lr, clip, every)
     device = torch.device(device) if device is not None else runtime.device()
-    model.to(device).train()
+    model.to(device)
     parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        raise ValueError("model has no parameters to train: none has requires_grad=True")
     updates = optimizer(parameters, lr=lr)
     stream = _endless(batches)
     losses = load_training(checkpoint, model, updates, stream) if checkpoint is not None else []
     if len(losses) > steps:
         raise ValueError(f"steps must be at least the {len(losses)} of the checkpoint, not {steps}")
 
-    with _evaluating_after(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
+    with _training(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
         for step in range(len(losses), steps):
             for group in updates.param_groups:
                 # At the middle of the step: neither the first nor the last has a rate of 0.
                 group["lr"] = lr * (schedule((step + 0.5) / steps) if schedule else 1.0)
             loss = loss_fn(model, _to(next(stream), device))
             value = _finite("loss", loss, step, steps)
+            if not loss.requires_grad:
+                raise ValueError("loss_fn must return a loss that depends on the parameters")
             updates.zero_grad()
             loss.backward()
             norm = nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
@@ -166,9 +170,9 @@ def evaluate(
 
 def _check_settings(steps: int, lr: float, clip: float | None, every: int) -> None:
     checks.positive(steps=steps, every=every)
-    for name, value in (("lr", lr), ("clip", clip)):
-        if value is not None and not 0 < value < math.inf:
-            raise ValueError(f"{name} must be above 0 and finite, not {value}")
+    checks.rate(lr=lr)
+    if clip is not None:
+        checks.rate(clip=clip)
 
 
 def _endless(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -190,7 +194,8 @@ def _to(batch: Batch, device: torch.device) -> Batch:
     if isinstance(batch, dict):
         return {name: _to(part, device) for name, part in batch.items()}
     if isinstance(batch, tuple | list):
-        return type(batch)(_to(part, device) for part in batch)
+        parts = (_to(part, device) for part in batch)
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return batch
 
 
@@ -216,8 +221,9 @@ def _bar(steps: int, done: int) -> tqdm:
 
 
 @contextmanager
-def _evaluating_after(model: nn.Module) -> Iterator[None]:
+def _training(model: nn.Module) -> Iterator[None]:
     """However the training ends, the model is left ready for use: without dropout."""
+    model.train()
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from attnbook.data import archive, fetch
 from attnbook.data.sources import SOURCES, Source
 

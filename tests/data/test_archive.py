@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from attnbook.data import archive
 from attnbook.data.archive import DataError, members
 from attnbook.data.fetch import fetch
 from attnbook.data.sources import Source
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from .conftest import MEMBERS, OTHERS, WHEEL, tree, write_wheel
 

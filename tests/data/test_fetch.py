@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
 from attnbook.data import fetch as module
 from attnbook.data.__main__ import main
 from attnbook.data.archive import DataError

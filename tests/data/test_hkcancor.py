@@ -5,11 +5,12 @@ import re
 from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from attnbook.data import hkcancor
 from attnbook.data.archive import DataError
 from attnbook.data.hkcancor import TAGS, Utterance, load, split
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 HEADERS = """\
 @UTF8

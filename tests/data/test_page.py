@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+
 from attnbook.data import archive
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from browser import SITE, chromium_path, open_browser, serve
 from playwright.sync_api import Browser, Page
+
+from browser import SITE, chromium_path, open_browser, serve
 from toc import PAGES, ROOT, source
 
 

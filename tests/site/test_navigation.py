@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from toc import CONFIG, NOTEBOOKS, PAGES
 
 REPOSITORY = CONFIG["repository"]["url"]

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+
 from toc import NOTEBOOKS, PAGES, source
 
 ALL = [f"{page}.html" for page in PAGES] + ["search.html", "genindex.html"]
