@@ -15,10 +15,7 @@ FORMAT = "attnbook training 1"
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read or written, or that belongs to something else.
-
-    Chapter: 11_training
-    """
+    """A checkpoint that cannot be read or written, or that belongs to something else."""
 
 
 def save_training(

@@ -4,10 +4,7 @@ from typing import Any
 
 
 class ClaimError(AssertionError):
-    """A claim that did not hold when it was checked.
-
-    Chapter: 04_self_attention
-    """
+    """A claim that did not hold when it was checked."""
 
 
 def claim(statement: str, holds: Any) -> None:

@@ -20,10 +20,7 @@ PLATFORM = [
 
 
 class DataError(Exception):
-    """A data set is missing, damaged or not to be had; the message says what to do.
-
-    Chapter: 04_self_attention
-    """
+    """A data set is missing, damaged or not to be had; the message says what to do."""
 
 
 def own_archive(root: Path, source: Source) -> Path | None:

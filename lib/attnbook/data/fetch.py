@@ -31,8 +31,6 @@ def fetch(name: str) -> Path:
 
     Raises `DataError` where the set is unknown, cannot be had, is not what it should be, or
     cannot be written. Nothing half-written is left behind.
-
-    Chapter: 04_self_attention
     """
     if name not in SOURCES:
         raise DataError(f"no data set is called {name!r}; known are: {', '.join(sorted(SOURCES))}")
@@ -50,10 +48,7 @@ def fetch(name: str) -> Path:
 
 
 def cache_root() -> Path:
-    """Give the folder of all data sets: `$ATTNBOOK_DATA`, or where this system keeps caches.
-
-    Chapter: 04_self_attention
-    """
+    """Give the folder of all data sets: `$ATTNBOOK_DATA`, or where this system keeps caches."""
     if chosen := os.environ.get("ATTNBOOK_DATA"):
         return Path(chosen).expanduser().absolute()
     if sys.platform == "win32":

@@ -11,8 +11,6 @@ class Source:
     the matching members together and not the wheel, because the wheels of two platforms differ
     while their data does not; `attnbook.data.fetch` computes it. `n_bytes` is the size of the
     members together, `archive_bytes` that of the wheel.
-
-    Chapter: 04_self_attention
     """
 
     name: str
