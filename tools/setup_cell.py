@@ -11,7 +11,8 @@ CONFIG = Path(__file__).resolve().parent.parent / "_config.yml"
 ADDRESS: str = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["url"]
 SETUP = f"""import importlib.util
 
-if importlib.util.find_spec("attnbook") is None:  # on Colab: install the library, keep its torch
+# On Colab: install the library, keep the torch that is there.
+if importlib.util.find_spec("attnbook") is None:
     %pip install -q "attnbook @ git+{ADDRESS}\""""
 
 if __name__ == "__main__":
