@@ -47,7 +47,7 @@ def phoneme_error_rate(
         ValueError: no word, not as many references as predictions, or a word without a
             pronunciation of at least one phoneme.
 
-    Source: Yao and Zweig 2015, section 4.
+    Source: Yao and Zweig 2015.
     Chapter: 10_cross_attention
     """
     _check_words(predicted, references)
@@ -69,7 +69,7 @@ def word_error_rate(
 
     Args, raises: as `phoneme_error_rate`.
 
-    Source: Yao and Zweig 2015, section 4.
+    Source: Yao and Zweig 2015.
     Chapter: 10_cross_attention
     """
     _check_words(predicted, references)

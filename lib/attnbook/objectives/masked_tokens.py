@@ -51,7 +51,7 @@ def mask_tokens(
         ValueError: shapes that do not fit, an id outside 0 … V - 1, a share outside its range, or
             a vocabulary of special tokens alone.
 
-    Source: Devlin et al. 2019 (BERT), section 3.1; drawn anew: Liu et al. 2019 (RoBERTa).
+    Source: Devlin et al. 2019 (BERT), section 3.1; drawn anew: Liu et al. 2019, section 4.1.
     Chapter: 12_bert_pretraining
     """
     checks.positive(vocab_size=vocab_size)
