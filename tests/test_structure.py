@@ -39,6 +39,7 @@ RANKS = {
     "models": 4,
     "decoding": 5,
     "objectives": 5,
+    "metrics": 6,
     "training": 6,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}

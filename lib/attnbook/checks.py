@@ -4,6 +4,7 @@ The names here are the library's own tools; chapters do not use them.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -25,6 +26,15 @@ def probability(**values: float) -> None:
             raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
         if not 0.0 <= p < 1.0:
             raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
+
+
+def share(**values: float) -> None:
+    """Each keyword must be a number p with 0 < p < 1, as a share that is chosen."""
+    for name, p in values.items():
+        if isinstance(p, bool) or not isinstance(p, int | float):
+            raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
+        if not 0.0 < p < 1.0:
+            raise ValueError(f"{name} must be above 0 and below 1, not {p}")
 
 
 def rate(**values: float) -> None:
@@ -82,6 +92,41 @@ def ids(name: str, x: Tensor, size: int) -> None:
     if low < 0 or high >= size:
         worst = low if low < 0 else high
         raise ValueError(f"{name} must lie in 0 … {size - 1}, but {worst} is among them")
+
+
+def boolean(name: str, x: Tensor) -> None:
+    """`x` must be a boolean tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a boolean tensor, not {type(x).__name__}")
+    if x.dtype != torch.bool:
+        raise TypeError(f"{name} must be boolean, not {x.dtype}")
+
+
+def same_shape(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    """`x` must have the shape of `other`; the error names both."""
+    if x.shape != other.shape:
+        raise ValueError(
+            f"{name} must have the shape of {other_name}, {shape(other)}, not {shape(x)}"
+        )
+
+
+def one_length(**lists: Sequence[object]) -> None:
+    """Each keyword must be a list (no string), all of one length, which is at least 1."""
+    for name, given in lists.items():
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise TypeError(f"{name} must be a list, not {given!r}")
+    lengths = [len(given) for given in lists.values()]
+    if len(set(lengths)) > 1 or not lengths[0]:
+        raise ValueError(
+            f"{' and '.join(lists)} must be of one length, at least 1, not "
+            f"{' and '.join(map(str, lengths))}"
+        )
+
+
+def generator(x: torch.Generator) -> None:
+    """`x` must be a source of random numbers of its own, so that a seed fixes the draws."""
+    if not isinstance(x, torch.Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type(x).__name__}")
 
 
 def mask(x: Tensor, target: tuple[int, ...], *, name: str = "mask") -> None:
