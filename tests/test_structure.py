@@ -131,6 +131,7 @@ OWN_TOOLS = (
     "data.fetch",
     "data.sides",
     "data.sources",
+    "tokenization.frames",
 )
 
 

