@@ -81,7 +81,7 @@ def wordpiece_tokenizer(vocab: Sequence[str], *, lowercase: bool = True) -> Toke
     vocabulary from left to right, where "##" marks a piece that goes on with a word. A word
     that cannot be cut, or has more than 100 characters, is [UNK] as a whole. Calling frames texts
     as [CLS] a [SEP] and [CLS] a [SEP] b [SEP]; the name of a special token in a text stands for
-    it.
+    it. Decoding puts one blank between words, and takes none away before marks (Hugging Face does).
 
     Args:
         vocab: the tokens in order of their ids, with [PAD], [UNK], [CLS], [SEP] and [MASK].

@@ -170,5 +170,9 @@ def _check_texts(name: str, texts: Sequence[str]) -> None:
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(f"{name} must hold strings, not {text!r} ({type(text).__name__})")
-        if any("\ud800" <= c <= "\udfff" for c in text):
-            raise ValueError(f"{name} must be well-formed, but {text!r} has half a surrogate pair")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{name} must be well-formed, but {text!r} has half a surrogate pair"
+            ) from error
