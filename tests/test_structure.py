@@ -125,7 +125,15 @@ def test_no_file_asks_to_be_cut_in_two(file):
 
 
 # The library's own tools, which no chapter is about.
-OWN_TOOLS = ("checks", "data.__main__", "data.archive", "data.fetch", "data.sources")
+OWN_TOOLS = (
+    "checks",
+    "data.__main__",
+    "data.archive",
+    "data.fetch",
+    "data.sides",
+    "data.sources",
+    "tokenization.frames",
+)
 
 
 def public_objects():

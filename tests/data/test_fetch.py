@@ -374,4 +374,5 @@ def test_the_command_as_it_is_typed(root):
     )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == "error: no data set is called 'nope'; known are: hkcancor\n"
+    known = ", ".join(sorted(SOURCES))
+    assert done.stderr == f"error: no data set is called 'nope'; known are: {known}\n"
