@@ -1,10 +1,11 @@
-"""Parity with `tokenizers`, and with BERT's tokenizer in `transformers` where that is installed."""
+"""Parity with `tokenizers`, and with BERT's tokenizer in `transformers`."""
 
 import json
 from collections import Counter
 
 import pytest
 import tokenizers
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
@@ -107,8 +108,6 @@ def test_every_word_of_cantonese_talk_in_the_chinese_vocabulary():
 
 @pytest.mark.slow
 def test_bert_of_transformers(speeches):
-    """Needs `transformers`, which is no requirement of the book."""
-    transformers = pytest.importorskip("transformers")
     vocab = zh_vocab.load()
     ours = wordpiece_tokenizer(vocab)
     theirs = transformers.BertTokenizerFast(vocab={token: i for i, token in enumerate(vocab)})
