@@ -9,11 +9,17 @@ import torch
 from torch import Tensor
 
 
+def whole(**values: int) -> None:
+    """Each keyword must be a whole number."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {value!r} ({type(value).__name__})")
+
+
 def positive(**sizes: int) -> None:
     """Each keyword must be a whole number of at least 1; the error names the first that is not."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} must be an int, not {size!r} ({type(size).__name__})")
+        whole(**{name: size})
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
 
@@ -78,6 +84,7 @@ def integers(name: str, x: Tensor) -> None:
 def ids(name: str, x: Tensor, size: int) -> None:
     """`x` must hold whole numbers from 0 to `size` - 1; the error names the value out of range."""
     integers(name, x)
+    x = x.long()  # torch has no minimum for some of the narrow kinds
     low, high = (int(x.min()), int(x.max())) if x.numel() else (0, 0)
     if low < 0 or high >= size:
         worst = low if low < 0 else high
