@@ -73,6 +73,15 @@ def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None
         raise TypeError(f"{name} must be {weight.dtype} as the weights are, not {x.dtype}")
 
 
+def leading(name: str, x: Tensor, of: str, y: Tensor, axes: int) -> None:
+    """The axes `[:axes]` of `x` must be those of `y`, which the caller knows as `of`."""
+    if x.shape[:axes] != y.shape[:axes]:
+        raise ValueError(
+            f"the leading axes of {name} must be those of {of}: its shape is {shape(x)}, "
+            f"{of}'s {shape(y)}"
+        )
+
+
 def integers(name: str, x: Tensor) -> None:
     """`x` must be a tensor of whole numbers (bool is not one)."""
     if not isinstance(x, Tensor):
