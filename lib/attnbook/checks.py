@@ -42,6 +42,15 @@ def rate(**values: float) -> None:
             raise ValueError(f"{name} must be above 0 and finite, not {value}")
 
 
+def factor(**values: float) -> None:
+    """Each keyword must be a finite number of at least 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, not {value}")
+
+
 def floating(**tensors: Tensor) -> None:
     """Each keyword must be a floating-point tensor, and all of one dtype and one device."""
     kinds: dict[str, tuple[torch.dtype, torch.device]] = {}
