@@ -88,11 +88,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropo
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(f"{name} needs at least 2 axes, but its shape is {checks.shape(x)}")
-        if x.shape[:-2] != query.shape[:-2]:
-            raise ValueError(
-                f"the leading axes of {name} must be those of query: its shape is "
-                f"{checks.shape(x)}, query's {checks.shape(query)}"
-            )
+        checks.leading(name, x, "query", query, -2)
     checks.last_size("key", key, query.shape[-1])
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(
@@ -179,6 +175,7 @@ class MultiHeadAttention(nn.Module):
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             checks.activations(name, x, self.w_q.weight, ndim=3)
+            checks.leading(name, x, "query", query, 1)
         B, T, S = *query.shape[:2], key.shape[1]
         if mask is not None:
             checks.mask_of_heads(mask, (B, self.n_heads, T, S))

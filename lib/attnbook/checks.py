@@ -10,11 +10,17 @@ import torch
 from torch import Tensor
 
 
+def whole(**values: int) -> None:
+    """Each keyword must be a whole number."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {value!r} ({type(value).__name__})")
+
+
 def positive(**sizes: int) -> None:
     """Each keyword must be a whole number of at least 1; the error names the first that is not."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} must be an int, not {size!r} ({type(size).__name__})")
+        whole(**{name: size})
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
 
@@ -44,6 +50,15 @@ def rate(**values: float) -> None:
             raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be above 0 and finite, not {value}")
+
+
+def factor(**values: float) -> None:
+    """Each keyword must be a finite number of at least 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, not {value}")
 
 
 def floating(**tensors: Tensor) -> None:
@@ -77,6 +92,15 @@ def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None
         raise TypeError(f"{name} must be {weight.dtype} as the weights are, not {x.dtype}")
 
 
+def leading(name: str, x: Tensor, of: str, y: Tensor, axes: int) -> None:
+    """The axes `[:axes]` of `x` must be those of `y`, which the caller knows as `of`."""
+    if x.shape[:axes] != y.shape[:axes]:
+        raise ValueError(
+            f"the leading axes of {name} must be those of {of}: its shape is {shape(x)}, "
+            f"{of}'s {shape(y)}"
+        )
+
+
 def integers(name: str, x: Tensor) -> None:
     """`x` must be a tensor of whole numbers (bool is not one)."""
     if not isinstance(x, Tensor):
@@ -88,6 +112,7 @@ def integers(name: str, x: Tensor) -> None:
 def ids(name: str, x: Tensor, size: int) -> None:
     """`x` must hold whole numbers from 0 to `size` - 1; the error names the value out of range."""
     integers(name, x)
+    x = x.long()  # torch has no minimum for some of the narrow kinds
     low, high = (int(x.min()), int(x.max())) if x.numel() else (0, 0)
     if low < 0 or high >= size:
         worst = low if low < 0 else high
