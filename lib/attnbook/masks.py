@@ -69,10 +69,7 @@ def window(
     checks.positive(T=T, S=S)
     if S < T:
         raise ValueError(f"S must be at least T: {T} queries cannot be the last of {S} keys")
-    if isinstance(width, bool) or not isinstance(width, int):
-        raise TypeError(f"width must be an int, not {width!r} ({type(width).__name__})")
-    if width < 0:
-        raise ValueError(f"width must be at least 0, not {width}")
+    checks.not_negative(width=width)
     key = torch.arange(S, device=device)
     query = key[S - T :, None]
     return (query - key).abs() <= width
