@@ -119,7 +119,7 @@ def test_token_ids():
     checks.token_ids("ids", torch.empty(0, 2, dtype=torch.long), 5, 2)
     with pytest.raises(ValueError, match=r"ids must have 2 axes \(B, T\), but its shape is \(2,\)"):
         checks.token_ids("ids", torch.tensor([0, 4]), 5, 2)
-    with pytest.raises(ValueError, match="ids must have at most max_len = 1 tokens .*, not 2"):
+    with pytest.raises(ValueError, match=r"ids must have at most max_len = 1 tokens .*, not 2"):
         checks.token_ids("ids", torch.tensor([[0, 4]]), 5, 1)
     with pytest.raises(ValueError, match="ids must lie in 0 … 3, but 4 is among them"):
         checks.token_ids("ids", torch.tensor([[0, 4]]), 4, 2)

@@ -40,7 +40,7 @@ def test_dropout_of_the_sum_in_training_alone():
 class TestBadInput:
     def test_ids(self, positions):
         embed = InputEmbedding(V, D, MAX, positions=positions)
-        with pytest.raises(ValueError, match="ids must have at most max_len = 7 tokens .*, not 8"):
+        with pytest.raises(ValueError, match=r"ids must have at most max_len = 7 tokens .*, not 8"):
             embed(torch.zeros(B, 8, dtype=torch.long))
         for bad in (-1, 11):
             with pytest.raises(ValueError, match=f"ids must lie in 0 … 10, but {bad} is among"):

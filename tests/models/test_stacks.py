@@ -2,13 +2,14 @@
 
 import copy
 import dataclasses
+import functools
 import json
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbook import masks
@@ -20,6 +21,7 @@ from attnbook.positions import places
 
 B, H, T, S, D, D_FF, N, V, V_SOURCE, MAX = 2, 3, 5, 7, 12, 11, 4, 17, 13, 9
 SIZES = {"d_model": D, "n_heads": H, "d_ff": D_FF, "n_layers": N, "max_len": MAX}
+few = settings(max_examples=10)  # each builds whole models
 CHOICES = {"pre_norm": st.booleans(), "positions": st.sampled_from(POSITIONS)}
 
 
@@ -51,9 +53,10 @@ def close(x, y):
     torch.testing.assert_close(x, y, atol=1e-5, rtol=0)
 
 
+@functools.cache
 def runs(**changes):
     """Each stack as a function of target ids and a mask for them."""
-    one, two = encoder(**changes), decoder(**changes)
+    one, two = encoder(n_layers=2, **changes), decoder(n_layers=2, **changes)
     memory = memory_of(B, S, D)
     return [lambda ids, mask: one(ids, mask)[0], lambda ids, mask: two(ids, memory, mask)[0]]
 
@@ -61,6 +64,7 @@ def runs(**changes):
 # --- properties
 
 
+@few
 @given(now=st.integers(0, T - 1), training=st.booleans(), **CHOICES)
 def test_the_future_cannot_change_the_past(now, training, **choices):
     ids, changed = drawn(B, T), drawn(B, T)
@@ -70,10 +74,11 @@ def test_the_future_cannot_change_the_past(now, training, **choices):
         close(run(changed, masks.causal(T))[:, : now + 1], past)
         if now + 1 < T:  # without the mask it can
             assert not torch.allclose(run(changed, None)[:, 0], run(ids, None)[:, 0], atol=1e-5)
-    model, source = seq2seq(**choices).train(training), drawn(B, S, high=V_SOURCE)
+    model, source = seq2seq(n_layers=2, **choices).train(training), drawn(B, S, high=V_SOURCE)
     close(model(source, changed)[0][:, : now + 1], model(source, ids)[0][:, : now + 1])
 
 
+@few
 @given(st.lists(st.integers(0, T), min_size=B, max_size=B), *CHOICES.values())
 def test_padding_is_inert(lengths, pre_norm, positions):
     mask = masks.padding(torch.tensor(lengths), T)
@@ -83,10 +88,11 @@ def test_padding_is_inert(lengths, pre_norm, positions):
         close(*(torch.where(mask[:, 0, :, None], run(x, mask), 0) for x in (ids, other)))
 
 
+@few
 @given(st.integers(1, S), st.booleans(), *CHOICES.values())
 def test_padding_of_the_source_is_inert_on_either_side(length, left, pre_norm, positions):
-    model, target = seq2seq(pre_norm=pre_norm, positions=positions), drawn(B, T)
-    source = drawn(B, length, high=V_SOURCE)
+    model = seq2seq(n_layers=2, pre_norm=pre_norm, positions=positions)
+    target, source = drawn(B, T), drawn(B, length, high=V_SOURCE)
     rest = drawn(B, S - length, high=V_SOURCE, seed=3)
     padded = torch.cat([rest, source] if left else [source, rest], dim=1)
     mask = masks.padding(torch.full((B,), length), S)
@@ -262,7 +268,7 @@ class TestBadInput:
             make(dropout=1)
         with pytest.raises(TypeError, match="pre_norm must be True or False, not 'no'"):
             make(pre_norm="no")
-        with pytest.raises(ValueError, match="positions must be one of .*'none', not 'alibi'"):
+        with pytest.raises(ValueError, match=r"positions must be one of .*'none', not 'alibi'"):
             make(positions="alibi")
         with pytest.raises(ValueError, match=r"must be even for rotary positions, not 12 / 4 = 3"):
             make(positions="rotary", n_heads=4)
@@ -299,7 +305,7 @@ class TestBadInput:
                 run(torch.zeros(B, T))
 
     def test_memory(self):
-        with pytest.raises(ValueError, match="memory must hold one sequence .* ids: 3 for 2"):
+        with pytest.raises(ValueError, match=r"memory must hold one sequence .* ids: 3 for 2"):
             decoder()(drawn(B, T), memory_of(3, S, D))
         with pytest.raises(ValueError, match=r"last axis of memory must be 12.*\(2, 7, 6\)"):
             decoder()(drawn(B, T), memory_of(B, S, 6))
