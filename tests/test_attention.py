@@ -415,8 +415,10 @@ class TestBadModule:
         x, module = torch.zeros(2, 3, 12), MultiHeadAttention(12, 3)
         with pytest.raises(ValueError, match=r"one value a key: value has 2 .*key 3"):
             module(x, x, x[:, :2])
-        with pytest.raises(ValueError, match=r"leading axes of key must be those of query"):
+        with pytest.raises(ValueError, match=r"axes of key must be .*\(1, 3, 12\), query's \(2"):
             module(x, x[:1], x[:1])
+        with pytest.raises(ValueError, match=r"leading axes of value must be .*\(1, 3, 12\)"):
+            module(x, x, x[:1])
         with pytest.raises(
             TypeError, match=r"key must be torch\.float32 as the weights are, not .*64"
         ):

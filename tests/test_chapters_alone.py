@@ -111,6 +111,6 @@ def test_the_setup_cell_installs_the_library(tmp_path: Path) -> None:
         text=True,
     )
     assert after.returncode == 0, after.stdout + after.stderr
-    library, torch = after.stdout.split()[-2:]
+    library, torch = after.stdout.splitlines()[-2:]
     assert Path(library).is_relative_to(site)
     assert not Path(torch).is_relative_to(fresh)  # there was one, and it was kept

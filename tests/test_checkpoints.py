@@ -167,6 +167,12 @@ def test_a_disk_that_is_full_while_writing_leaves_no_partial_file(path, monkeypa
     assert not list(path.parent.iterdir())
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows measures the whole path")
+def test_a_name_with_no_room_for_the_partial_file(path):
+    with pytest.raises(CheckpointError, match="could not be written"):
+        save_training(path.with_name("x" * 250), *make(), [1.0])
+
+
 def test_ctrl_c_while_saving_leaves_the_earlier_checkpoint(path, monkeypatch):
     save_training(path, *make(), [1.0])
     before = path.read_bytes()
@@ -210,6 +216,16 @@ def test_a_file_cut_short(path, keep):
     save_training(path, *make(), [1.0, 2.0])
     path.write_bytes(path.read_bytes()[:keep])
     refused(path, "cannot be read")
+
+
+def test_one_bit_that_turned_is_found_wherever_it_is(path):
+    save_training(path, *make(), [1.0, 2.0])
+    whole = path.read_bytes()
+    for place in range(8, len(whole), 223):
+        for bit in (1, 64):
+            damaged = whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :]
+            path.write_bytes(damaged)
+            refused(path, "is damaged|cannot be read|is no checkpoint of a training")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a pickle", b"\xff" * 100, b"{}" * 50])
@@ -268,6 +284,18 @@ def test_of_a_training_of_other_parameters(path):
     with pytest.raises(CheckpointError, match=r"0\.bias was trained there and is frozen here"):
         load_training(path, model, some, iter([0]))
     assert snapshot(model, some) == before
+
+
+def test_an_optimizer_of_more_than_the_model_is_refused_before_the_first_step(path):
+    model, _ = make()
+    more = torch.optim.AdamW([*model.parameters(), nn.Parameter(torch.zeros(2))])
+    for call in (
+        lambda: load_training(path, model, more, iter(())),
+        lambda: save_training(path, model, more, [1.0]),
+    ):
+        with pytest.raises(CheckpointError, match="has a parameter that is not the model's"):
+            call()
+    assert not list(path.parent.iterdir())
 
 
 def test_too_few_batches_change_nothing(path):

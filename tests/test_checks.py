@@ -123,3 +123,47 @@ def test_token_ids():
         checks.token_ids("ids", torch.tensor([[0, 4]]), 5, 1)
     with pytest.raises(ValueError, match="ids must lie in 0 … 3, but 4 is among them"):
         checks.token_ids("ids", torch.tensor([[0, 4]]), 4, 2)
+
+
+@pytest.mark.parametrize("p", [0, 0.0, 1.0, 1, -0.1, 15, float("nan")])
+def test_a_share_that_is_chosen_is_neither_nothing_nor_all(p):
+    with pytest.raises(ValueError, match=f"p must be above 0 and below 1, not {p}"):
+        checks.share(q=0.5, p=p)
+
+
+@pytest.mark.parametrize("p", [True, "0.1", None])
+def test_a_chosen_share_that_is_no_number_is_a_type_error(p):
+    with pytest.raises(TypeError, match="p must be a number, not"):
+        checks.share(p=p)
+
+
+def test_boolean():
+    checks.boolean("real", torch.zeros(2).bool())
+    with pytest.raises(TypeError, match=r"real must be boolean, not torch\.int64"):
+        checks.boolean("real", torch.zeros(2).long())
+    with pytest.raises(TypeError, match="real must be a boolean tensor, not list"):
+        checks.boolean("real", [True])
+
+
+def test_same_shape_names_both():
+    checks.same_shape("x", torch.zeros(2, 3), "y", torch.ones(2, 3))
+    with pytest.raises(ValueError, match=r"x must have the shape of y, \(2, 3\), not \(1, 3\)"):
+        checks.same_shape("x", torch.zeros(1, 3), "y", torch.ones(2, 3))
+
+
+def test_one_length():
+    checks.one_length(a=[1, 2], b=("x", "y"))
+    for bad in ("text", 3, {1, 2}, torch.zeros(2)):
+        with pytest.raises(TypeError, match="b must be a list, not"):
+            checks.one_length(a=[1, 2], b=bad)
+    with pytest.raises(ValueError, match="a and b must be of one length, at least 1, not 2 and 1"):
+        checks.one_length(a=[1, 2], b=[1])
+    with pytest.raises(ValueError, match="at least 1, not 0 and 0"):
+        checks.one_length(a=[], b=[])
+
+
+def test_generator():
+    checks.generator(torch.Generator())
+    for bad in (None, 0, torch):
+        with pytest.raises(TypeError, match=r"generator must be a torch\.Generator, not"):
+            checks.generator(bad)

@@ -32,6 +32,16 @@ def test_two_tables_differ():
 
 
 @pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.uint16, torch.int32])
+def test_ids_of_narrow_kinds_give_the_same_rows(dtype):
+    table, ids = TokenEmbedding(200, 3), torch.tensor([[0, 127], [4, 4]])
+    assert torch.equal(table(ids.to(dtype)), table(ids))
+    if dtype not in (torch.int8, torch.int32):
+        with pytest.raises(ValueError, match="ids must lie in 0 … 199, but 250 is among them"):
+            table(torch.tensor([250]).to(dtype))
+
+
+@pytest.mark.usefixtures("plain")
 class TestBadInput:
     def test_sizes(self):
         with pytest.raises(ValueError, match="vocab_size must be at least 1, not 0"):
@@ -42,6 +52,11 @@ class TestBadInput:
     @pytest.mark.parametrize("pad_id", [-1, 5])
     def test_pad_id(self, pad_id):
         with pytest.raises(ValueError, match=f"pad_id must lie in 0 … 4, not {pad_id}"):
+            TokenEmbedding(5, 3, pad_id=pad_id)
+
+    @pytest.mark.parametrize("pad_id", ["[PAD]", 2.0, True])
+    def test_pad_id_of_another_kind(self, pad_id):
+        with pytest.raises(TypeError, match=r"pad_id must be an int, not .* \("):
             TokenEmbedding(5, 3, pad_id=pad_id)
 
     @pytest.mark.parametrize("bad", [-1, 5])

@@ -71,6 +71,13 @@ def test_residual_drops_of_the_update_alone(pre_norm):
     assert torch.equal(around.eval().leave(x + 1, x + 3), x + 4)
 
 
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("size", [(1, T, D), (T, D), (D,), (B, T, 1), (1, B, T, D)])
+def test_residual_does_not_stretch_an_update(size):
+    with pytest.raises(ValueError, match=r"update must have the shape of x, \(2, 5, \d+\), not"):
+        Residual(D, pre_norm=True).leave(torch.zeros(B, T, D), torch.zeros(size))
+
+
 # --- the layers by their formulas, and by hand-made weights
 
 
@@ -298,6 +305,10 @@ class TestBadInput:
             layer(x, torch.zeros(B, S, 6))
         with pytest.raises(ValueError, match="memory must have 3 axes, not 2"):
             layer(x, torch.zeros(S, D))
+        with pytest.raises(
+            ValueError, match=r"axes of memory must be those of x: .* \(1, 7, 12\), x's \(2, 5"
+        ):
+            layer(x, torch.zeros(1, S, D))
         with pytest.raises(TypeError, match="memory must be a tensor, not NoneType"):
             layer(x, None)
         with pytest.raises(TypeError, match=r"memory must be torch\.float32 as the weights are"):

@@ -130,6 +130,19 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"ids must have 2 axes \(B, S\).*\(3,\)"):
             masks.real_tokens(torch.zeros(3, dtype=torch.long), 0)
 
+    @pytest.mark.parametrize("pad_id", [None, "[PAD]", 0.0])
+    def test_pad_id(self, pad_id):
+        with pytest.raises(TypeError, match="pad_id must be an int, not"):
+            masks.real_tokens(torch.zeros(2, 3, dtype=torch.long), pad_id)
+
+    @pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16])
+    def test_narrow_kinds_count_as_wide_ones(self, dtype):
+        ids = torch.tensor([[7, 255, 0]]).to(dtype)
+        assert masks.real_tokens(ids, -1).tolist() == [[[True, True, True]]]
+        assert masks.padding(torch.tensor([2]).to(dtype), 3).tolist() == [[[True, True, False]]]
+        with pytest.raises(ValueError, match=r"lengths must lie in 0 … S = 3, not \[255\]"):
+            masks.padding(torch.tensor([255]).to(dtype), 3)
+
     @pytest.mark.parametrize("mask", [torch.ones(2, 2), [[True]], torch.ones(2, 2).long()])
     def test_to_torch(self, mask):
         with pytest.raises(TypeError, match=r"mask must be (a boolean tensor|boolean)"):

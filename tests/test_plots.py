@@ -55,6 +55,18 @@ def test_attention_map_writes_the_weights_into_the_cells():
     assert not ax.texts
 
 
+def test_what_is_no_weight_is_not_written_as_one():
+    _, ax = plots.attention_map([[np.nan, 2.5, np.inf, 1.0000001]], "a", "wxyz")
+    assert labels(ax.texts) == ["nan", "2.50", "inf", "1"]
+
+
+def test_tokens_are_no_formulas():
+    fig, ax = plots.attention_map([[1.0, 0.0]], ["$x_1$"], ["$$", r"$\frac$"])
+    plots.display(fig, alt="a map")  # a formula that cannot be read is an error
+    assert labels(ax.get_xticklabels()) == ["$$", r"$\frac$"]
+    assert not any(t.get_parse_math() for t in [*ax.get_xticklabels(), *ax.get_yticklabels()])
+
+
 def test_the_first_query_stands_on_top():
     _, ax = plots.attention_map(WEIGHTS, "ab", "xyz")
     bottom, top = ax.get_ylim()
@@ -102,7 +114,7 @@ def test_bars_next_to_each_other_differ_by_more_than_colour():
 
 
 @pytest.mark.parametrize(
-    "lengths", [{}, {"a": {"x": 1.0}, "b": {"y": 1.0}}, {"a": {"x": 1}, "b": {}}]
+    "lengths", [{}, {"a": {}}, {"a": {"x": 1.0}, "b": {"y": 1.0}}, {"a": {"x": 1}, "b": {}}]
 )
 def test_bars_refuses_groups_that_differ(lengths, plain):
     with pytest.raises(ValueError, match="each group must have the same series, not"):

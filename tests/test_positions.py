@@ -75,6 +75,13 @@ class TestAdded:
             assert make(kind)(drawn(B, T, D, dtype=torch.float64).to(dtype)).dtype == dtype
 
     @pytest.mark.usefixtures("plain")
+    @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.uint16, torch.int32])
+    def test_places_of_narrow_kinds_are_places(self, kind, dtype):
+        x, order = drawn(B, T, D), torch.tensor([4, 3, 0, 1, 2])
+        for module in (make(kind), make(kind, max_len=T)):
+            assert torch.equal(module(x, order.to(dtype)), module(x, order))
+
+    @pytest.mark.usefixtures("plain")
     def test_bad_sizes(self, kind):
         with pytest.raises(ValueError, match="max_len must be at least 1, not 0"):
             make(kind, max_len=0)

@@ -89,6 +89,18 @@ def test_a_column_with_text_in_it_stands_left():
     assert shown.data.splitlines()[1:] == ["| :-- | --: |", "| 0.500 | 1 |", "| none | 2 |"]
 
 
+def test_a_bar_or_a_line_end_in_a_cell_does_not_break_the_table():
+    shown = table(["p(a|b)"], [["|"], [r"\|"], ["`a|b`"], ["one\ntwo"]])
+    assert shown.data.splitlines() == [
+        r"| p(a\|b) |",
+        "| :-- |",
+        r"| \| |",
+        r"| \| |",
+        r"| `a\|b` |",
+        "| one two |",
+    ]
+
+
 def test_a_table_without_rows():
     assert table(["x"], []).data == "| x |\n| :-- |"
 

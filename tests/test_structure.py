@@ -40,6 +40,7 @@ RANKS = {
     "models": 4,
     "decoding": 5,
     "objectives": 5,
+    "metrics": 6,
     "training": 6,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}
@@ -125,7 +126,15 @@ def test_no_file_asks_to_be_cut_in_two(file):
 
 
 # The library's own tools, which no chapter is about.
-OWN_TOOLS = ("checks", "data.__main__", "data.archive", "data.fetch", "data.sources")
+OWN_TOOLS = (
+    "checks",
+    "data.__main__",
+    "data.archive",
+    "data.fetch",
+    "data.sides",
+    "data.sources",
+    "tokenization.frames",
+)
 
 
 def public_objects():

@@ -173,6 +173,12 @@ def test_no_gradient_longer_than_clip_reaches_the_optimizer(clip):
     assert Recorder.last.norms[0] == free[0]  # a short one is left as it is
 
 
+def test_gradients_that_the_optimizer_does_not_use_do_not_count_for_the_clipping():
+    model = make_model(dropout=0.0)
+    fit(model, optimizer=lambda _, lr: Recorder([*model[3].parameters()], lr), steps=4, clip=0.1)
+    assert Recorder.last.norms == pytest.approx([0.1] * 4, rel=1e-4)
+
+
 def test_clipping_at_one_is_the_default():
     fit(make_model(), steps=1, optimizer=Recorder)
     assert Recorder.last.norms[0] == pytest.approx(1.0, rel=1e-4)
@@ -359,6 +365,21 @@ def test_the_handler_of_before_is_put_back():
         with pytest.raises(ZeroDivisionError):
             fit(make_model(), loss_fn=lambda model, batch: 1 / 0)
         assert signal.getsignal(signal.SIGINT) is mine
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it():
+    def pressed(model, batch):
+        signal.raise_signal(signal.SIGINT)
+        return square_loss(model, batch)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert len(fit(make_model(), loss_fn=pressed, steps=3)) == 3
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    except KeyboardInterrupt:
+        pytest.fail("stopped")
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -597,6 +618,23 @@ class TestBadInput:
     def test_a_loss_without_a_path_to_the_weights(self):
         with pytest.raises(ValueError, match=r"loss_fn must return a loss that .* the parameters"):
             fit(make_model(), loss_fn=lambda model, batch: square_loss(model, batch).detach())
+
+    def test_a_loss_of_another_model(self):
+        other = make_model()
+        with pytest.raises(ValueError, match=r"loss_fn must return a loss that .* the parameters"):
+            fit(make_model(), loss_fn=lambda model, batch: square_loss(other, batch))
+
+    @pytest.mark.parametrize("factor", [math.nan, math.inf, -1.0])
+    def test_a_schedule_that_gives_no_rate(self, factor):
+        model = make_model()
+        with pytest.raises(ValueError, match=f"schedule must be at least 0 and .*, not {factor}"):
+            fit(model, steps=1, schedule=lambda done: factor)
+        assert same(model, make_model())
+
+    @pytest.mark.parametrize("schedule", [cosine_decay, lambda done: None])
+    def test_a_schedule_that_gives_no_number(self, schedule):
+        with pytest.raises(TypeError, match="schedule must be a number, not"):
+            fit(make_model(), schedule=schedule)
 
     @pytest.mark.parametrize("name", ["steps", "every"])
     def test_counts(self, name):

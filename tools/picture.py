@@ -13,6 +13,7 @@ from PIL import Image
 from browser import SITE, open_browser, serve
 from toc import ROOT
 
+README_PAGE = "book/04_self_attention.html#looking-at-attention"
 README_PICTURE = ROOT / "book" / "_static" / "page.png"
 LIMIT = 250_000  # bytes: the README's picture is part of every clone
 
@@ -45,14 +46,14 @@ def save(picture: Image.Image, out: Path, limit: int | None) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("page", nargs="?", default="book/04_self_attention.html")
+    parser.add_argument("page", nargs="?", default=README_PAGE)
     parser.add_argument("--width", type=int, default=1200)
     parser.add_argument("--height", type=int, default=800)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--full", action="store_true", help="the whole page, not one screen of it")
     parser.add_argument("--out", type=Path, default=README_PICTURE)
     args = parser.parse_args()
-    if not (SITE / args.page).is_file():
+    if not (SITE / args.page.partition("#")[0]).is_file():
         raise SystemExit(f"There is no {args.page} in the built site. Build it with: make book")
     picture = shoot(args.page, args.width, args.height, args.dark, args.full)
     save(picture, args.out, LIMIT if args.out == README_PICTURE else None)

@@ -1,8 +1,9 @@
-// A box that scrolls must be reachable by the keyboard. The theme sees to code and tables. Formulas
-// get their width late, from MathJax, so they are looked at when it is done.
+// A box that scrolls must be reachable by the keyboard. The theme sees to code and tables that are
+// there from the start. Formulas get their width late, from MathJax, and solutions when opened.
 (() => {
   const mark = () => {
-    for (const box of document.querySelectorAll("div.math, mjx-container[display]")) {
+    const boxes = "div.math, mjx-container[display], .solution pre";
+    for (const box of document.querySelectorAll(boxes)) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
@@ -11,6 +12,10 @@
     await window.MathJax?.startup?.promise;
     mark();
     window.addEventListener("resize", mark);
+  });
+  // What a closed solution holds has no width until it is opened.
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("button.toggle-button")) requestAnimationFrame(mark);
   });
 
   // The references are marked up as a list whose entries have a role of their own, which screen

@@ -161,6 +161,7 @@ class MultiHeadAttention(nn.Module):
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             checks.activations(name, x, self.w_q.weight, ndim=3)
+            checks.leading(name, x, "query", query, 1)
         B, T, S = *query.shape[:2], key.shape[1]
         if mask is not None:
             checks.mask_of_heads(mask, (B, self.n_heads, T, S))

@@ -1,8 +1,10 @@
 """Checkpoints: a training on disk, whole or not at all, in safetensors (no pickle, no code)."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,13 @@ def save_training(
 ) -> None:
     """Save what `load_training` needs to go on: weights, optimizer, torch's random state, losses.
 
+    A checksum over all of it tells a damaged file later, which safetensors alone does not.
     The file is written under another name and renamed when it is complete, so that a crash or a
     full disk leaves the previous checkpoint as it was.
 
     Raises:
-        CheckpointError: it could not be written; the previous file, if any, is still there.
+        CheckpointError: it could not be written, or the optimizer has a parameter that is not
+            the model's; the previous file, if any, is still there.
 
     Chapter: 11_training
     """
@@ -58,14 +62,15 @@ def save_training(
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "wb") as file:
-            file.write(save(tensors, metadata={"about": json.dumps(about)}))
+            file.write(save(tensors, metadata=_metadata(tensors, about)))
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"the checkpoint {path} could not be written: {error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # gone already, or never there: the error above says more
+            partial.unlink()
 
 
 def load_training(
@@ -86,13 +91,15 @@ def load_training(
 
     Raises:
         CheckpointError: a damaged file, or one of another model, optimizer or format. Nothing is
-            changed then. Also where the folder for the checkpoint is not there.
+            changed then. Also where the folder for the checkpoint is not there, or where a
+            checkpoint could not hold all that the optimizer trains.
 
     Chapter: 11_training
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise CheckpointError(f"the checkpoint {path} has no folder to be in: make {path.parent}")
+    here = _trained(model, optimizer)  # before the first step, not at the first save
     if not path.exists():
         return []
     tensors, about = _read(path)
@@ -103,7 +110,7 @@ def load_training(
             f"{path} was saved with {about['optimizer']}, not with {type(optimizer).__name__}"
         )
     # The optimizer knows parameters by their number alone: another set would shift its states.
-    there, here = about["trained"], _trained(model, optimizer)
+    there = about["trained"]
     for name in sorted(set(there) ^ set(here)):
         raise CheckpointError(
             f"{path} belongs to another training: {name} was "
@@ -129,12 +136,24 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             about = json.loads((file.metadata() or {}).get("about", "{}"))
+            checksum = (file.metadata() or {}).get("sha256")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:
         raise CheckpointError(f"the checkpoint {path} cannot be read: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise CheckpointError(f"{path} is no checkpoint of a training ({FORMAT!r} is not in it)")
+    if checksum != _metadata(tensors, about)["sha256"]:
+        raise CheckpointError(f"the checkpoint {path} is damaged: its checksum is wrong")
     return tensors, about
+
+
+def _metadata(tensors: dict[str, Tensor], about: dict[str, Any]) -> dict[str, str]:
+    text = json.dumps(about)
+    total = hashlib.sha256(text.encode())
+    for name, x in sorted(tensors.items()):
+        total.update(f"{name} {x.dtype} {tuple(x.shape)}".encode())
+        total.update(x.flatten().view(torch.uint8).numpy())
+    return {"about": text, "sha256": total.hexdigest()}
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -153,7 +172,13 @@ def _check_same(path: Path, saved: dict[str, tuple[int, ...]], model: nn.Module)
 
 def _trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
     names = {id(p): name for name, p in model.named_parameters()}
-    return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
+    try:
+        return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
+    except KeyError as error:
+        raise CheckpointError(
+            "a checkpoint holds the model alone, but the optimizer has a parameter that is not "
+            "the model's: make it a part of the model"
+        ) from error
 
 
 def _random_states() -> dict[str, Tensor]:

@@ -4,17 +4,23 @@ The names here are the library's own tools; chapters do not use them.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 
+def whole(**values: int) -> None:
+    """Each keyword must be a whole number."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an int, not {value!r} ({type(value).__name__})")
+
+
 def positive(**sizes: int) -> None:
     """Each keyword must be a whole number of at least 1; the error names the first that is not."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} must be an int, not {size!r} ({type(size).__name__})")
+        whole(**{name: size})
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
 
@@ -22,8 +28,7 @@ def positive(**sizes: int) -> None:
 def not_negative(**sizes: int) -> None:
     """Each keyword must be a whole number of at least 0."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise TypeError(f"{name} must be an int, not {size!r} ({type(size).__name__})")
+        whole(**{name: size})
         if size < 0:
             raise ValueError(f"{name} must be at least 0, not {size}")
 
@@ -57,6 +62,15 @@ def probability(**values: float) -> None:
             raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
 
 
+def share(**values: float) -> None:
+    """Each keyword must be a number p with 0 < p < 1, as a share that is chosen."""
+    for name, p in values.items():
+        if isinstance(p, bool) or not isinstance(p, int | float):
+            raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
+        if not 0.0 < p < 1.0:
+            raise ValueError(f"{name} must be above 0 and below 1, not {p}")
+
+
 def rate(**values: float) -> None:
     """Each keyword must be a finite number above 0."""
     for name, value in values.items():
@@ -64,6 +78,15 @@ def rate(**values: float) -> None:
             raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be above 0 and finite, not {value}")
+
+
+def factor(**values: float) -> None:
+    """Each keyword must be a finite number of at least 0."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, not {value}")
 
 
 def floating(**tensors: Tensor) -> None:
@@ -97,6 +120,15 @@ def activations(name: str, x: Tensor, weight: Tensor, *, ndim: int | None = None
         raise TypeError(f"{name} must be {weight.dtype} as the weights are, not {x.dtype}")
 
 
+def leading(name: str, x: Tensor, of: str, y: Tensor, axes: int) -> None:
+    """The axes `[:axes]` of `x` must be those of `y`, which the caller knows as `of`."""
+    if x.shape[:axes] != y.shape[:axes]:
+        raise ValueError(
+            f"the leading axes of {name} must be those of {of}: its shape is {shape(x)}, "
+            f"{of}'s {shape(y)}"
+        )
+
+
 def integers(name: str, x: Tensor) -> None:
     """`x` must be a tensor of whole numbers (bool is not one)."""
     if not isinstance(x, Tensor):
@@ -108,6 +140,7 @@ def integers(name: str, x: Tensor) -> None:
 def ids(name: str, x: Tensor, size: int) -> None:
     """`x` must hold whole numbers from 0 to `size` - 1; the error names the value out of range."""
     integers(name, x)
+    x = x.long()  # torch has no minimum for some of the narrow kinds
     low, high = (int(x.min()), int(x.max())) if x.numel() else (0, 0)
     if low < 0 or high >= size:
         worst = low if low < 0 else high
@@ -132,17 +165,48 @@ def queries_keys_values(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(f"{name} needs at least 2 axes, but its shape is {shape(x)}")
-        if x.shape[:-2] != query.shape[:-2]:
-            raise ValueError(
-                f"the leading axes of {name} must be those of query: its shape is "
-                f"{shape(x)}, query's {shape(query)}"
-            )
+        leading(name, x, "query", query, -2)
     last_size("key", key, query.shape[-1])
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(
             f"there must be one value a key: value has {value.shape[-2]} rows (shape "
             f"{shape(value)}), key {key.shape[-2]} (shape {shape(key)})"
         )
+
+
+def boolean(name: str, x: Tensor) -> None:
+    """`x` must be a boolean tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a boolean tensor, not {type(x).__name__}")
+    if x.dtype != torch.bool:
+        raise TypeError(f"{name} must be boolean, not {x.dtype}")
+
+
+def same_shape(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    """`x` must have the shape of `other`; the error names both."""
+    if x.shape != other.shape:
+        raise ValueError(
+            f"{name} must have the shape of {other_name}, {shape(other)}, not {shape(x)}"
+        )
+
+
+def one_length(**lists: Sequence[object]) -> None:
+    """Each keyword must be a list (no string), all of one length, which is at least 1."""
+    for name, given in lists.items():
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise TypeError(f"{name} must be a list, not {given!r}")
+    lengths = [len(given) for given in lists.values()]
+    if len(set(lengths)) > 1 or not lengths[0]:
+        raise ValueError(
+            f"{' and '.join(lists)} must be of one length, at least 1, not "
+            f"{' and '.join(map(str, lengths))}"
+        )
+
+
+def generator(x: torch.Generator) -> None:
+    """`x` must be a source of random numbers of its own, so that a seed fixes the draws."""
+    if not isinstance(x, torch.Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type(x).__name__}")
 
 
 def mask(x: Tensor, target: tuple[int, ...], *, name: str = "mask") -> None:

@@ -30,8 +30,10 @@ class TokenEmbedding(nn.Embedding):
         self, vocab_size: int, d_model: int, *, pad_id: int | None = None, std: float = 0.02
     ) -> None:
         checks.positive(vocab_size=vocab_size, d_model=d_model)
-        if pad_id is not None and not 0 <= pad_id < vocab_size:
-            raise ValueError(f"pad_id must lie in 0 … {vocab_size - 1}, not {pad_id}")
+        if pad_id is not None:
+            checks.whole(pad_id=pad_id)
+            if not 0 <= pad_id < vocab_size:
+                raise ValueError(f"pad_id must lie in 0 … {vocab_size - 1}, not {pad_id}")
         super().__init__(vocab_size, d_model, padding_idx=pad_id)
         with torch.no_grad():
             self.weight.mul_(std)  # torch draws them with a spread of 1; a row of zeros stays
@@ -44,4 +46,4 @@ class TokenEmbedding(nn.Embedding):
             ValueError: an id outside 0 … vocab_size - 1.
         """
         checks.ids("ids", ids, self.num_embeddings)
-        return super().forward(ids)
+        return super().forward(ids.long())  # torch refuses the narrow kinds, such as bytes

@@ -81,7 +81,12 @@ class Residual(nn.Module):
     def leave(
         self, x: Float[Tensor, "*batch D"], update: Float[Tensor, "*batch D"]
     ) -> Float[Tensor, "*batch D"]:
-        """x with the sub-layer's update added."""
+        """x with the sub-layer's update added.
+
+        Raises:
+            ValueError: an update of another shape, which would be stretched to that of x.
+        """
+        checks.same_shape("update", update, "x", x)
         x = x + self.dropout(update)
         return x if self.pre_norm else self.norm(x)
 
@@ -207,6 +212,7 @@ class DecoderLayer(nn.Module):
         """
         checks.activations("memory", memory, self.cross_attention.w_k.weight, ndim=3)
         h = self.around_self.enter(x)
+        checks.leading("memory", memory, "x", x, 1)
         if memory_mask is not None:
             scores = (len(x), self.cross_attention.n_heads, x.shape[1], memory.shape[1])
             checks.mask_of_heads(memory_mask, scores, name="memory_mask")

@@ -95,6 +95,7 @@ def padding(lengths: Int[Tensor, " B"], S: int) -> Bool[Tensor, "B 1 S"]:
     checks.integers("lengths", lengths)
     if lengths.ndim != 1:
         raise TypeError(f"lengths must have 1 axis, but its shape is {checks.shape(lengths)}")
+    lengths = lengths.long()  # torch has no minimum for some of the narrow kinds
     if lengths.numel() and (int(lengths.min()) < 0 or int(lengths.max()) > S):
         raise ValueError(f"lengths must lie in 0 … S = {S}, not {lengths.tolist()}")
     real = torch.arange(S, device=lengths.device) < lengths[:, None]  # (B, S)
@@ -115,15 +116,16 @@ def real_tokens(ids: Int[Tensor, "B S"], pad_id: int) -> Bool[Tensor, "B 1 S"]:
         True where `ids != pad_id`, for every query, shape (B, 1, S).
 
     Raises:
-        TypeError: ids that are not integers.
+        TypeError: ids that are not integers, or a pad_id that is no int (None, say).
         ValueError: ids without exactly two axes.
 
     Chapter: 04_self_attention
     """
     checks.integers("ids", ids)
+    checks.whole(pad_id=pad_id)
     if ids.ndim != 2:
         raise ValueError(f"ids must have 2 axes (B, S), but its shape is {checks.shape(ids)}")
-    return (ids != pad_id)[:, None, :]  # (B, 1, S)
+    return (ids.long() != pad_id)[:, None, :]  # (B, 1, S)
 
 
 def to_torch(mask: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:

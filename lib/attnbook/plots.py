@@ -104,15 +104,18 @@ def attention_map(
         size = (1.2 + 0.55 * len(keys), 1.0 + 0.5 * len(queries))
         fig, ax = _axes(ax, size)
         ax.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        ax.set_xticks(range(len(keys)), keys, rotation=45, ha="left", rotation_mode="anchor")
-        ax.set_yticks(range(len(queries)), queries)
+        # Tokens are no formulas: "$" is a dollar.
+        turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(keys)), keys, parse_math=False, **turned)
+        ax.set_yticks(range(len(queries)), queries, parse_math=False)
         ax.xaxis.tick_top()
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         for row, column in np.ndindex(*shown.shape) if values else ():
             weight = shown[row, column]
             colour = "white" if weight > 0.65 else "black"
-            text = f"{weight:.2f}".lstrip("0") if weight < 1 else "1"
+            # What is no weight, such as NaN or 2.5, is written as it is.
+            text = "1" if 1 <= weight < 1.005 else f"{weight:.2f}".lstrip("0")
             ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
         ax.set_ylabel("query: who looks")
         ax.set_xlabel("key: who is looked at")
@@ -138,7 +141,7 @@ def bars(
     Chapter: 04_self_attention
     """
     series = [list(group) for group in lengths.values()]
-    if not series or any(names != series[0] for names in series):
+    if not series or not series[0] or any(names != series[0] for names in series):
         raise ValueError(f"each group must have the same series, not {series}")
     with style():
         fig, ax = _axes(ax, (5.2, 0.8 + 0.55 * len(lengths)))

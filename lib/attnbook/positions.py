@@ -196,6 +196,7 @@ def _checked_places(x: Tensor, given: Tensor | None, table: Tensor | None = None
         lowest, highest, given = 0, T - 1, torch.arange(T, device=x.device)
     else:
         checks.integers("places", given)
+        given = given.long()  # torch reads an index of bytes as a mask
         if checks.shape(given) not in ((T,), (B, T)):
             raise ValueError(
                 f"places must have the shape (T,) = ({T},) or (B, T) = ({B}, {T}), "

@@ -1,6 +1,7 @@
 """Show the library's own source, and tables, on the page."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +45,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
 
     Args:
         header: the heads of the columns.
-        rows: the cells; a float is shown with three decimals, anything else as `str` has it.
+        rows: the cells; a float is shown with three decimals, anything else as `str` has it. It is
+            Markdown, but for a bar and a line's end, which would break the table.
 
     Raises:
         ValueError: a row that is not as long as the header.
@@ -58,6 +60,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
         bool(rows) and all(isinstance(row[i], int | float) for row in rows)
         for i in range(len(header))
     ]
-    lines = [header, ["--:" if right else ":--" for right in numeric]]
-    lines += [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in rows]
+    lines = [[_cell(x) for x in header], ["--:" if right else ":--" for right in numeric]]
+    lines += [[_cell(x) for x in row] for row in rows]
     return Markdown("\n".join("| " + " | ".join(line) + " |" for line in lines))
+
+
+def _cell(x: Any) -> str:
+    text = f"{x:.3f}" if isinstance(x, float) else " ".join(str(x).splitlines())
+    return re.sub(r"(?<!\\)\|", r"\\|", text)

@@ -90,13 +90,16 @@ def train(
 
     Chapter: 04_self_attention
     """
-    _check_settings(steps, lr, clip, every)
+    checks.positive(steps=steps, every=every)
+    checks.rate(lr=lr, clip=1.0 if clip is None else clip)
     device = torch.device(device) if device is not None else runtime.device()
     model.to(device)
     parameters = [p for p in model.parameters() if p.requires_grad]
     if not parameters:
         raise ValueError("model has no parameters to train: none has requires_grad=True")
     updates = optimizer(parameters, lr=lr)
+    # Those that it took: others keep their gradients, which must not count for the clipping.
+    parameters = [p for group in updates.param_groups for p in group["params"]]
     stream = _endless(batches)
     losses = load_training(checkpoint, model, updates, stream) if checkpoint is not None else []
     if len(losses) > steps:
@@ -104,15 +107,18 @@ def train(
 
     with _training(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
         for step in range(len(losses), steps):
+            # At the middle of the step: neither the first nor the last has a rate of 0.
+            factor = schedule((step + 0.5) / steps) if schedule else 1.0
+            checks.factor(schedule=factor)
             for group in updates.param_groups:
-                # At the middle of the step: neither the first nor the last has a rate of 0.
-                group["lr"] = lr * (schedule((step + 0.5) / steps) if schedule else 1.0)
+                group["lr"] = lr * factor
             loss = loss_fn(model, _to(next(stream), device))
             value = _finite("loss", loss, step, steps)
-            if not loss.requires_grad:
-                raise ValueError("loss_fn must return a loss that depends on the parameters")
             updates.zero_grad()
-            loss.backward()
+            if loss.requires_grad:
+                loss.backward()
+            if all(p.grad is None for p in parameters):  # the loss of another model, say
+                raise ValueError("loss_fn must return a loss that depends on the parameters")
             norm = nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
             _finite("norm of the gradient", norm, step, steps)
             updates.step()
@@ -168,13 +174,6 @@ def evaluate(
     return total / count
 
 
-def _check_settings(steps: int, lr: float, clip: float | None, every: int) -> None:
-    checks.positive(steps=steps, every=every)
-    checks.rate(lr=lr)
-    if clip is not None:
-        checks.rate(clip=clip)
-
-
 def _endless(batches: Iterable[Batch]) -> Iterator[Batch]:
     while True:
         empty = True
@@ -201,9 +200,7 @@ def _to(batch: Batch, device: torch.device) -> Batch:
 
 def _finite(what: str, x: Tensor, step: int, steps: int) -> float:
     if not isinstance(x, Tensor) or x.numel() != 1:
-        given = (
-            f"a tensor of shape {checks.shape(x)}" if isinstance(x, Tensor) else type(x).__name__
-        )
+        given = f"one of shape {checks.shape(x)}" if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"loss_fn must return a tensor of one number, not {given}")
     value = x.item()
     if not math.isfinite(value):
@@ -234,10 +231,11 @@ def _training(model: nn.Module) -> Iterator[None]:
 def _ctrl_c() -> Iterator[SimpleNamespace]:
     """Note Ctrl-C for the end of the step, since half an update is no usable model."""
     seen = SimpleNamespace(pressed=False)
-    if threading.current_thread() is not threading.main_thread():
-        yield seen  # signals reach the main thread alone
-        return
     before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+    # Signals reach the main thread alone, and none a process in the background of a script.
+    if threading.current_thread() is not threading.main_thread() or before == signal.SIG_IGN:
+        yield seen
+        return
 
     def note(number: int, frame: Any) -> None:
         seen.pressed = True

@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import pip
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,7 +108,12 @@ def test_pip_without_a_network(tmp_path, root, source, monkeypatch):
     assert tree(tmp_path) == {"cache": b""}
 
 
-def test_pip_finds_a_wheel_where_there_is_one(tmp_path, root, source, monkeypatch):
+@pytest.mark.parametrize("rule", [None, "PIP_REQUIRE_HASHES", "PIP_REQUIRE_VIRTUALENV"])
+def test_pip_finds_a_wheel_where_there_is_one(tmp_path, root, source, monkeypatch, rule):
+    if rule is not None:  # for what is installed, and nothing is
+        monkeypatch.setenv(rule, "1")
+        monkeypatch.setattr(sys, "executable", sys._base_executable)  # in no environment
+        monkeypatch.setenv("PYTHONPATH", str(Path(pip.__file__).parents[1]))  # it may have no pip
     metadata = "tiny_words-1.2.dist-info/"
     write_wheel(
         tmp_path / "index" / WHEEL,

@@ -345,6 +345,15 @@ def test_the_cache_lies_where_the_system_keeps_caches(
     assert cache_root() == tmp_path / wanted
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows makes up a home for every name")
+def test_without_a_home_the_error_says_what_to_do(source, monkeypatch, capsys):
+    monkeypatch.setenv("ATTNBOOK_DATA", "~nobody-of-this-name/data")
+    with pytest.raises(DataError, match=r"no folder ~nobody-of-this-name/data .* ATTNBOOK_DATA"):
+        fetch("tiny")
+    assert main(["tiny"]) == 1
+    assert capsys.readouterr().err.startswith("error: there is no folder ~nobody")
+
+
 def test_a_relative_folder_is_taken_from_where_the_process_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ATTNBOOK_DATA", "here")
@@ -374,4 +383,5 @@ def test_the_command_as_it_is_typed(root):
     )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == "error: no data set is called 'nope'; known are: hkcancor\n"
+    known = ", ".join(sorted(SOURCES))
+    assert done.stderr == f"error: no data set is called 'nope'; known are: {known}\n"

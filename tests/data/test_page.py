@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbook.data import archive
+from attnbook.data import archive, sotu, zh_vocab
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES
 
@@ -83,5 +83,60 @@ def test_the_numbers_of_hkcancor_are_counted_again():
         f"Of the test tokens, {percent(unknown, len(right))} are words that do not occur",
         f"{percent(len(again), len(sides[2]))} of the test utterances "
         f"({percent(sum(len(u.words) for u in again), len(right))} of the test tokens)",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_sotu_are_counted_again():
+    speeches = sotu.load()
+    sides = sotu.split(speeches)
+    cut = [[s for speech in side for s in sotu.split_sentences(speech.text)] for side in sides]
+    sentences = [s for side in cut for s in side]
+    total = sum(len(speech.text) for speech in speeches)
+
+    def percent(part, whole):
+        return f"{part / whole:.1%}".replace("%", " %")
+
+    for name, side, its in zip(("train", "validation", "test"), sides, cut, strict=True):
+        n = sum(len(speech.text) for speech in side)
+        row = f"| {name} | {len(side)} | {len(its):,} | {n:,} | {percent(n, total)} |"
+        assert row in PAGE
+
+    trained = set(cut[0])
+    again = [s for s in cut[2] if s in trained]
+    lengths = sorted(map(len, sentences))
+    texts = [speech.text for speech in speeches]
+    for sentence in (
+        f"{len(speeches)} texts by {len({speech.president for speech in speeches})} presidents; "
+        f"{total:,} characters, {len(set(''.join(texts)))} of them distinct; "
+        f"{len(sentences):,} sentences",
+        f"{total / len(speeches):,.0f} characters on average",
+        f"{len(sentences):,} sentences, {sum(lengths) / len(lengths):.0f} characters on average, "
+        f"{lengths[len(lengths) // 2]} in the median and {lengths[-1]:,} at most",
+        f"{sum(n < 20 for n in lengths):,} sentences have fewer than 20 characters",
+        f"{percent(len(again), len(cut[2]))} of the test sentences "
+        f"({percent(sum(map(len, again)), sum(map(len, cut[2])))} of their characters)",
+        f"{sum(len(re.findall('[Ll]aughter]', text)) for text in texts)} times [Laughter]",
+        f"{sum(len(re.findall('[Aa]pplause]', text)) for text in texts)} times [Applause]",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_zh_vocab_are_counted_again():
+    vocab = zh_vocab.load()
+    cjk = [t for t in vocab if re.fullmatch("[\u4e00-\u9fff]", t)]
+    going_on = [t for t in vocab if t.startswith("##") and len(t) > 2]
+    same = set(vocab) & {f"##{t}" for t in cjk}
+    unused = [t for t in vocab if re.fullmatch(r"\[unused\d+\]", t)]
+    words = [word for u in load() for word in u.words]
+    characters = [c for word in words for c in word if re.match("[\u3400-\u9fff]", c)]
+    known = sum(c in set(cjk) for c in characters) / len(characters)
+    for sentence in (
+        f"{len(vocab):,} tokens: {len(cjk):,} CJK characters",
+        f"{len(going_on):,} pieces that go on with a word, and {len(same):,} of them are CJK",
+        f"{len(unused)} places left unused",
+        f"{known:.2%}".replace("%", " %") + " of the CJK characters of `hkcancor` are in it",
     ):
         assert sentence in PAGE

@@ -122,3 +122,13 @@ class TestBadInput:
             model(ids, torch.tensor([1, 2, 3]))
         with pytest.raises(TypeError, match="lengths must hold integers"):
             model(ids, torch.ones(2))
+
+    @pytest.mark.parametrize("kind", [torch.uint8, torch.uint16, torch.int32])
+    def test_ids_and_lengths_of_a_narrow_kind(self, kind):
+        model, ids, lengths = made(), drawn(2, T), torch.tensor([3, 5])
+        for narrow, wide in zip(
+            model(ids.to(kind), lengths.to(kind)), model(ids, lengths), strict=True
+        ):
+            assert torch.equal(narrow, wide)
+        with pytest.raises(ValueError, match=r"lengths must lie in 1 … T = 5, not \[0, 6\]"):
+            model(ids, torch.tensor([0, 6]).to(kind))

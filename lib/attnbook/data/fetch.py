@@ -48,16 +48,24 @@ def fetch(name: str) -> Path:
 
 
 def cache_root() -> Path:
-    """Give the folder of all data sets: `$ATTNBOOK_DATA`, or where this system keeps caches."""
-    if chosen := os.environ.get("ATTNBOOK_DATA"):
-        return Path(chosen).expanduser().absolute()
+    """Give the folder of all data sets: `$ATTNBOOK_DATA`, or where this system keeps caches.
+
+    Raises `DataError` where that starts at a home folder and the user has none.
+    """
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
         base = "~/Library/Caches"
     else:
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser().absolute() / "attnbook"
+    chosen = Path(os.environ.get("ATTNBOOK_DATA") or Path(base, "attnbook"))
+    try:
+        return chosen.expanduser().absolute()
+    except (RuntimeError, OSError) as error:  # no home, as in some containers; no current folder
+        raise DataError(
+            f"there is no folder {chosen} for the data: {error} The variable ATTNBOOK_DATA "
+            f"chooses another, by its full path."
+        ) from error
 
 
 def _fill(folder: Path, root: Path, source: Source) -> None:

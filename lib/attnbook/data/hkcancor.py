@@ -5,7 +5,6 @@ Journal of Chinese Linguistics Monograph Series 25, 312-333; data under CC BY 4.
 format of PyCantonese 5.0.0.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ from pathlib import Path
 from attnbook.data.archive import DataError
 from attnbook.data.fetch import fetch
 from attnbook.data.hkcancor_tags import TAGS as TAGS  # a part of this module
+from attnbook.data.sides import side
 
 # Found once: the first whole number with which validation and test each come within one point of
 # 10 % of the tokens, and each hold radio programmes and private talk. No tag was looked at.
 _SALT = "176:"
-_TRAIN, _VALID = 0.8, 0.9  # a recording's hash lies in [0, 1); below the first it is for training
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,7 @@ def split(
 
 
 def _side(recording: str) -> int:
-    digest = hashlib.sha256((_SALT + recording).encode()).digest()
-    place = int.from_bytes(digest[:4], "big") / 2**32
-    return (place >= _TRAIN) + (place >= _VALID)
+    return side(_SALT + recording)
 
 
 def _read(path: Path) -> Iterator[Utterance]:

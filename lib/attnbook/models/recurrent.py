@@ -113,6 +113,7 @@ class Recurrent(nn.Module):
             raise ValueError(
                 f"lengths must have the shape (B,) = ({B},), not {checks.shape(lengths)}"
             )
+        lengths = lengths.long()  # torch has no minimum for some of the narrow kinds
         if B and (int(lengths.min()) < 1 or int(lengths.max()) > T):
             raise ValueError(f"lengths must lie in 1 … T = {T}, not {lengths.tolist()}")
 
