@@ -465,7 +465,7 @@ def good() -> Chapter:
     ]
     metadata = {"kernelspec": {"name": "python3"}, "language_info": {"name": "python"}}
     nb = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return Chapter("03_recurrence", copy.deepcopy(nb))
+    return Chapter("17_beyond_text", copy.deepcopy(nb))
 
 
 def _set(place: int, key: str, value: Any) -> Callable[[Chapter], Any]:

@@ -91,6 +91,40 @@ def test_a_mask_that_is_not_boolean_is_refused_with_the_way_out(dtype):
         checks.mask([[True]], (1, 1))
 
 
+def test_a_flag_is_a_bool():
+    checks.flag(a=True, b=False)
+    for value in (1, "no", None):
+        with pytest.raises(TypeError, match=f"on must be True or False, not {value!r}"):
+            checks.flag(off=False, on=value)
+
+
+def test_a_choice_is_one_of_its_names():
+    checks.choice("cell", "b", ("a", "b"))
+    for value in ("c", "A", None, ["a"]):
+        with pytest.raises(ValueError, match=r"cell must be one of 'a', 'b', not "):
+            checks.choice("cell", value, ("a", "b"))
+
+
+def test_a_size_may_be_zero_where_it_may():
+    checks.not_negative(width=0)
+    with pytest.raises(ValueError, match="width must be at least 0, not -1"):
+        checks.not_negative(width=-1)
+    for size in (True, 1.0, None):
+        with pytest.raises(TypeError, match=f"width must be an int, not {size}"):
+            checks.not_negative(width=size)
+
+
+def test_token_ids():
+    checks.token_ids("ids", torch.tensor([[0, 4]]), 5, 2)
+    checks.token_ids("ids", torch.empty(0, 2, dtype=torch.long), 5, 2)
+    with pytest.raises(ValueError, match=r"ids must have 2 axes \(B, T\), but its shape is \(2,\)"):
+        checks.token_ids("ids", torch.tensor([0, 4]), 5, 2)
+    with pytest.raises(ValueError, match=r"ids must have at most max_len = 1 tokens .*, not 2"):
+        checks.token_ids("ids", torch.tensor([[0, 4]]), 5, 1)
+    with pytest.raises(ValueError, match="ids must lie in 0 … 3, but 4 is among them"):
+        checks.token_ids("ids", torch.tensor([[0, 4]]), 4, 2)
+
+
 @pytest.mark.parametrize("p", [0, 0.0, 1.0, 1, -0.1, 15, float("nan")])
 def test_a_share_that_is_chosen_is_neither_nothing_nor_all(p):
     with pytest.raises(ValueError, match=f"p must be above 0 and below 1, not {p}"):

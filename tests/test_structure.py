@@ -36,6 +36,7 @@ RANKS = {
     "embeddings": 1,
     "attention": 2,
     "layers": 3,
+    "windowed": 3,
     "models": 4,
     "decoding": 5,
     "objectives": 5,

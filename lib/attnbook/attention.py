@@ -83,18 +83,8 @@ def fused_attention(
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> None:
-    checks.floating(query=query, key=key, value=value)
+    checks.queries_keys_values(query, key, value)
     checks.probability(dropout=dropout)
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim < 2:
-            raise ValueError(f"{name} needs at least 2 axes, but its shape is {checks.shape(x)}")
-        checks.leading(name, x, "query", query, -2)
-    checks.last_size("key", key, query.shape[-1])
-    if value.shape[-2] != key.shape[-2]:
-        raise ValueError(
-            f"there must be one value a key: value has {value.shape[-2]} rows (shape "
-            f"{checks.shape(value)}), key {key.shape[-2]} (shape {checks.shape(key)})"
-        )
     if mask is not None:
         checks.mask(mask, (*query.shape[:-1], key.shape[-2]))
 
@@ -136,12 +126,8 @@ class MultiHeadAttention(nn.Module):
         rotate: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__()
-        checks.positive(d_model=d_model, n_heads=n_heads)
+        checks.heads(d_model, n_heads)
         checks.probability(dropout=dropout)
-        if d_model % n_heads:
-            raise ValueError(
-                f"n_heads must divide d_model, but {n_heads} does not divide {d_model}"
-            )
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
         self.w_q = nn.Linear(d_model, d_model, bias=bias)
         self.w_k = nn.Linear(d_model, d_model, bias=bias)

@@ -4,7 +4,7 @@ The names here are the library's own tools; chapters do not use them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -23,6 +23,34 @@ def positive(**sizes: int) -> None:
         whole(**{name: size})
         if size < 1:
             raise ValueError(f"{name} must be at least 1, not {size}")
+
+
+def not_negative(**sizes: int) -> None:
+    """Each keyword must be a whole number of at least 0."""
+    for name, size in sizes.items():
+        whole(**{name: size})
+        if size < 0:
+            raise ValueError(f"{name} must be at least 0, not {size}")
+
+
+def flag(**values: bool) -> None:
+    """Each keyword must be True or False, not something that only counts as one of them."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r}")
+
+
+def choice(name: str, value: str, options: Iterable[str]) -> None:
+    """`value` must be one of the names in `options`."""
+    if value not in tuple(options):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+
+
+def heads(d_model: int, n_heads: int) -> None:
+    """`d_model` must part into `n_heads` heads of one width."""
+    positive(d_model=d_model, n_heads=n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"n_heads must divide d_model, but {n_heads} does not divide {d_model}")
 
 
 def probability(**values: float) -> None:
@@ -117,6 +145,33 @@ def ids(name: str, x: Tensor, size: int) -> None:
     if low < 0 or high >= size:
         worst = low if low < 0 else high
         raise ValueError(f"{name} must lie in 0 … {size - 1}, but {worst} is among them")
+
+
+def token_ids(name: str, x: Tensor, vocab_size: int, max_len: int) -> None:
+    """`x` must be a batch (B, T) of ids below `vocab_size`, with T at most `max_len`."""
+    integers(name, x)
+    if x.ndim != 2:
+        raise ValueError(f"{name} must have 2 axes (B, T), but its shape is {shape(x)}")
+    if x.shape[1] > max_len:
+        raise ValueError(
+            f"{name} must have at most max_len = {max_len} tokens a sequence, not {x.shape[1]}"
+        )
+    ids(name, x, vocab_size)
+
+
+def queries_keys_values(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Queries (…, T, d), keys (…, S, d) and values (…, S, d_v) that fit one another."""
+    floating(query=query, key=key, value=value)
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim < 2:
+            raise ValueError(f"{name} needs at least 2 axes, but its shape is {shape(x)}")
+        leading(name, x, "query", query, -2)
+    last_size("key", key, query.shape[-1])
+    if value.shape[-2] != key.shape[-2]:
+        raise ValueError(
+            f"there must be one value a key: value has {value.shape[-2]} rows (shape "
+            f"{shape(value)}), key {key.shape[-2]} (shape {shape(key)})"
+        )
 
 
 def boolean(name: str, x: Tensor) -> None:

@@ -86,10 +86,7 @@ class Residual(nn.Module):
         Raises:
             ValueError: an update of another shape, which would be stretched to that of x.
         """
-        if update.shape != x.shape:
-            raise ValueError(
-                f"update must have the shape of x, {checks.shape(x)}, not {checks.shape(update)}"
-            )
+        checks.same_shape("update", update, "x", x)
         x = x + self.dropout(update)
         return x if self.pre_norm else self.norm(x)
 

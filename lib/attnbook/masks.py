@@ -69,9 +69,7 @@ def window(
     checks.positive(T=T, S=S)
     if S < T:
         raise ValueError(f"S must be at least T: {T} queries cannot be the last of {S} keys")
-    checks.whole(width=width)
-    if width < 0:
-        raise ValueError(f"width must be at least 0, not {width}")
+    checks.not_negative(width=width)
     key = torch.arange(S, device=device)
     query = key[S - T :, None]
     return (query - key).abs() <= width

@@ -1,0 +1,98 @@
+"""The decoder of an encoder-decoder: a stack whose layers also attend to the encoder's output.
+
+A decoder-*only* model has no such output to attend to. Without the cross-attention a `DecoderLayer`
+is an `EncoderLayer`, so it is an `Encoder` with a causal mask: see `attnbook.models.encoder`.
+"""
+
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnbook.layers import DecoderLayer
+from attnbook.models.encoder import EncoderConfig
+from attnbook.models.inputs import InputEmbedding
+from attnbook.positions import RotaryPositions
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderConfig(EncoderConfig):
+    """The sizes and choices of a `Decoder`: the fields and errors are those of `EncoderConfig`.
+
+    Chapter: 10_cross_attention
+    """
+
+
+class Decoder(nn.Module):
+    """Token embedding and positions, then a stack of `DecoderLayer`s over one memory.
+
+    Args:
+        config: its sizes and choices.
+
+    Attributes:
+        config, embed, norm: as in `Encoder`.
+        layers: the `DecoderLayer`s, the first one first.
+
+    Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020 (the norm at the end).
+    Chapter: 10_cross_attention
+    """
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        c = self.config = config
+        self.embed = InputEmbedding(
+            c.vocab_size, c.d_model, c.max_len, positions=c.positions, dropout=c.dropout
+        )
+        rotate = RotaryPositions(c.d_head) if c.positions == "rotary" else None
+        self.layers = nn.ModuleList(
+            DecoderLayer(
+                c.d_model,
+                c.n_heads,
+                c.d_ff,
+                dropout=c.dropout,
+                pre_norm=c.pre_norm,
+                rotate=rotate,
+            )
+            for _ in range(c.n_layers)
+        )
+        self.norm = nn.LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
+
+    def forward(
+        self,
+        ids: Int[Tensor, "B T"],
+        memory: Float[Tensor, "B S D"],
+        mask: Bool[Tensor, "..."] | None = None,
+        memory_mask: Bool[Tensor, "..."] | None = None,
+        *,
+        need_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "B T D"],
+        tuple[Float[Tensor, "B H T T"], ...] | None,
+        tuple[Float[Tensor, "B H T S"], ...] | None,
+    ]:
+        """ids (B, T), memory (B, S, D) -> vectors (B, T, D), both weights of each layer or None.
+
+        Args:
+            ids: token ids of what the decoder has so far.
+            memory: the encoder's output, the same for all layers.
+            mask: for the self-attention; no causal mask is added, pass `masks.causal(T)`.
+            memory_mask: for the cross-attention, such as the source's padding (B, 1, S).
+            need_weights: whether to return the attention weights.
+
+        Raises:
+            TypeError, ValueError: as `InputEmbedding.forward` and `DecoderLayer.forward`; a
+                memory of another number of sequences.
+        """
+        x = self.embed(ids)  # (B, T, D)
+        if len(memory) != len(ids):
+            raise ValueError(
+                f"memory must hold one sequence for each of ids: {len(memory)} for {len(ids)}"
+            )
+        weights, cross_weights = [], []
+        for layer in self.layers:
+            x, w, cross = layer(x, memory, mask, memory_mask, need_weights=need_weights)
+            weights.append(w)
+            cross_weights.append(cross)
+        if not need_weights:
+            return self.norm(x), None, None
+        return self.norm(x), tuple(weights), tuple(cross_weights)

@@ -1,0 +1,75 @@
+"""What goes into a stack of layers: token ids, made into vectors that know their places."""
+
+import math
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnbook import checks
+from attnbook.embeddings import TokenEmbedding
+from attnbook.positions import LearnedPositions, SinusoidalPositions
+
+_ADDED = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
+POSITIONS = (*_ADDED, "rotary", "none")
+
+
+class InputEmbedding(nn.Module):
+    """The vector of each token, with that of its place added where positions are of that kind.
+
+    Args:
+        vocab_size: number of tokens V.
+        d_model: width D.
+        max_len: the longest sequence that is taken, in tokens.
+        positions: "sinusoidal" or "learned", which are added here; "rotary", which turns queries
+            and keys inside the attention, or "none": nothing is added.
+        dropout: share of the sums dropped in training.
+
+    Attributes:
+        tokens: the `TokenEmbedding`.
+
+    Raises:
+        ValueError: a size below 1, a dropout outside [0, 1), or positions of no such name.
+
+    Source: Vaswani et al. 2017, sections 3.4 and 3.5.
+    Chapter: 08_encoder
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        max_len: int,
+        *,
+        positions: str = "sinusoidal",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        checks.positive(max_len=max_len)
+        checks.choice("positions", positions, POSITIONS)
+        checks.probability(dropout=dropout)
+        self.max_len = max_len
+        self.tokens = TokenEmbedding(vocab_size, d_model)
+        self.positions = _ADDED[positions](d_model, max_len) if positions in _ADDED else None
+        # Sines are large beside the rows of the table, which are small for the sake of a tied
+        # output: the paper makes up for it here. Learned vectors are as small as the rows.
+        self.scale = math.sqrt(d_model) if positions == "sinusoidal" else 1.0
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, ids: Int[Tensor, "B T"], places: Int[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """ids (B, T) -> vectors (B, T, D).
+
+        Args:
+            ids: token ids.
+            places: of the tokens, (T,) or (B, T), such as `attnbook.positions.places` under left
+                padding; 0 … T - 1 unless given. Only positions that are added here heed them.
+
+        Raises:
+            TypeError: ids or places that are not integers.
+            ValueError: an id outside 0 … vocab_size - 1, more than max_len tokens, or a place
+                outside 0 … max_len - 1.
+        """
+        checks.token_ids("ids", ids, self.tokens.num_embeddings, self.max_len)
+        x = self.tokens(ids) * self.scale  # (B, T, D)
+        return self.dropout(x if self.positions is None else self.positions(x, places))
