@@ -26,28 +26,10 @@ from nbval.plugin import metadata_tags
 
 import attnbook
 from setup_cell import ADDRESS, SETUP
+from toc import PLANNED
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
-PLANNED = (
-    "01_embeddings",
-    "02_subwords",
-    "03_recurrence",
-    "04_self_attention",
-    "05_multi_head",
-    "06_positions",
-    "07_spans_cnn_rnn",
-    "08_encoder",
-    "09_decoder",
-    "10_cross_attention",
-    "11_training",
-    "12_bert_pretraining",
-    "13_bert_finetuning",
-    "14_gpt",
-    "15_in_context",
-    "16_vit",
-    "17_beyond_text",
-)
 # The library's own tools: a chapter may call a tensor `mask` or `ids`.
 OWN_TOOLS = (
     "attnbook.checks.",
