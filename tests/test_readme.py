@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from setup_cell import ADDRESS
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -68,8 +70,7 @@ def test_the_readmes_python_runs() -> None:
 
 
 def test_the_readme_says_the_address_and_the_pythons() -> None:
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    assert f'pip install "attnbook @ git+{config["repository"]["url"]}"' in README
+    assert f'pip install "attnbook @ git+{ADDRESS}"' in README
     matrix = workflow("test")["jobs"]["test"]["strategy"]["matrix"]["python"]
     assert matrix == ["3.11", "3.12", "3.13"]
     assert "Python 3.11, 3.12 or 3.13" in README

@@ -3,12 +3,9 @@
 The address comes from _config.yml. To see the cell: `.venv/bin/python tools/setup_cell.py`.
 """
 
-from pathlib import Path
+from toc import CONFIG
 
-import yaml
-
-CONFIG = Path(__file__).resolve().parent.parent / "_config.yml"
-ADDRESS: str = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["url"]
+ADDRESS: str = CONFIG["repository"]["url"]
 SETUP = f"""import importlib.util
 
 # On Colab: install the library, keep the torch that is there.

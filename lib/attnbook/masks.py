@@ -37,10 +37,7 @@ def causal(
     Source: Vaswani et al. 2017, section 3.2.3.
     Chapter: 09_decoder
     """
-    S = T if S is None else S
-    checks.positive(T=T, S=S)
-    if S < T:
-        raise ValueError(f"S must be at least T: {T} queries cannot be the last of {S} keys")
+    S = _keys(T, S)
     return torch.ones(T, S, dtype=torch.bool, device=device).tril(diagonal=S - T)
 
 
@@ -65,10 +62,7 @@ def window(
 
     Chapter: 07_spans_cnn_rnn
     """
-    S = T if S is None else S
-    checks.positive(T=T, S=S)
-    if S < T:
-        raise ValueError(f"S must be at least T: {T} queries cannot be the last of {S} keys")
+    S = _keys(T, S)
     checks.not_negative(width=width)
     key = torch.arange(S, device=device)
     query = key[S - T :, None]
@@ -140,3 +134,12 @@ def to_torch(mask: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
     """
     checks.mask(mask, tuple(mask.shape) if isinstance(mask, Tensor) else ())
     return ~mask
+
+
+def _keys(T: int, S: int | None) -> int:
+    """The number of keys: S, or T unless given."""
+    S = T if S is None else S
+    checks.positive(T=T, S=S)
+    if S < T:
+        raise ValueError(f"S must be at least T: {T} queries cannot be the last of {S} keys")
+    return S
