@@ -40,11 +40,30 @@ def test_feed_forward_by_hand():
     assert module(torch.tensor([3.0, -1.0])).tolist() == [7.5, 0.0]
 
 
-def test_feed_forward_takes_another_activation_and_each_position_by_itself():
-    module = FeedForward(D, D_FF, activation=F.gelu)
-    x = drawn(B, T, D)
-    close(module(x), module.w_2(F.gelu(module.w_1(x))))
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("relu", F.relu),
+        ("gelu", F.gelu),
+        ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")),
+    ],
+)
+def test_feed_forward_takes_another_activation_and_each_position_by_itself(name, function):
+    module = FeedForward(D, D_FF, activation=name)
+    x = drawn(B, T, D) * 5  # far enough from 0 for the two kinds of GELU to part
+    close(module(x), module.w_2(function(module.w_1(x))))
     close(module(x)[1, 3], module(x[1, 3]))
+
+
+def test_an_activation_of_no_such_name_is_refused():
+    with pytest.raises(ValueError, match=r"activation must be .*'swish'"):
+        FeedForward(D, D_FF, activation="swish")
+
+
+def test_the_norm_adds_what_it_is_told_to_the_variance():
+    around, x = Residual(D, pre_norm=True, norm_eps=0.5), drawn(B, T, D)
+    centred = x - x.mean(-1, keepdim=True)
+    close(around.enter(x), centred / (centred.square().mean(-1, keepdim=True) + 0.5).sqrt())
 
 
 def test_residual_post_norm_is_norm_of_the_sum():

@@ -6,6 +6,7 @@ last layer to the first (a stack then wants one more norm at its end).
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -15,7 +16,8 @@ from attnbook import checks
 from attnbook.attention import MultiHeadAttention
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
-Activation = Callable[[Tensor], Tensor]
+# By name, so that a configuration can go into a JSON file. GPT-2 computes GELU by a tanh.
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}
 
 
 class FeedForward(nn.Module):
@@ -25,25 +27,26 @@ class FeedForward(nn.Module):
         d_model: width D of input and output.
         d_ff: width in between; the paper takes 4 D.
         dropout: share dropped in training between the two.
-        activation: ReLU as in the paper, unless given.
+        activation: "relu" as in the paper, "gelu", or "gelu_tanh", GELU's approximation in GPT-2.
 
     Raises:
-        ValueError: a size below 1, or a dropout outside [0, 1).
+        ValueError: a size below 1, a dropout outside [0, 1), or an activation of no such name.
 
-    Source: Vaswani et al. 2017, equation 2.
+    Source: Vaswani et al. 2017, equation 2; Hendrycks and Gimpel 2016 (GELU).
     Chapter: 08_encoder
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0, activation: Activation = F.relu
+        self, d_model: int, d_ff: int, *, dropout: float = 0.0, activation: str = "relu"
     ) -> None:
         super().__init__()
         checks.positive(d_model=d_model, d_ff=d_ff)
         checks.probability(dropout=dropout)
+        checks.choice("activation", activation, ACTIVATIONS)
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
-        self.activation = activation
+        self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
         """x (…, D) -> (…, D), each position by itself."""
@@ -60,16 +63,20 @@ class Residual(nn.Module):
         d_model: width D.
         pre_norm: norm on the way into the sub-layer (True) or after the sum (False).
         dropout: share of the update dropped in training.
+        norm_eps: what the layer norm adds to the variance, so that it never divides by 0.
 
     Source: He et al. 2016 (residual); Ba et al. 2016 (layer norm); Xiong et al. 2020 (pre-norm).
     Chapter: 08_encoder
     """
 
-    def __init__(self, d_model: int, *, pre_norm: bool, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, *, pre_norm: bool, dropout: float = 0.0, norm_eps: float = 1e-5
+    ) -> None:
         super().__init__()
         checks.positive(d_model=d_model)
         checks.probability(dropout=dropout)
-        self.norm = nn.LayerNorm(d_model)
+        checks.rate(norm_eps=norm_eps)
+        self.norm = nn.LayerNorm(d_model, eps=norm_eps)
         self.dropout = nn.Dropout(dropout)
         self.pre_norm = pre_norm
 
@@ -104,6 +111,7 @@ class EncoderLayer(nn.Module):
             and of both updates.
         pre_norm: where the layer norms stand (see the module's text).
         activation: of the feed-forward network.
+        norm_eps: of the layer norms.
         rotate: see `MultiHeadAttention`.
 
     Raises:
@@ -121,14 +129,16 @@ class EncoderLayer(nn.Module):
         *,
         dropout: float = 0.0,
         pre_norm: bool = False,
-        activation: Activation = F.relu,
+        activation: str = "relu",
+        norm_eps: float = 1e-5,
         rotate: Rotation | None = None,
     ) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, rotate=rotate)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout, activation=activation)
-        self.around_attention = Residual(d_model, pre_norm=pre_norm, dropout=dropout)
-        self.around_feed_forward = Residual(d_model, pre_norm=pre_norm, dropout=dropout)
+        path = {"pre_norm": pre_norm, "dropout": dropout, "norm_eps": norm_eps}
+        self.around_attention = Residual(d_model, **path)
+        self.around_feed_forward = Residual(d_model, **path)
 
     def forward(
         self,
@@ -157,7 +167,7 @@ class DecoderLayer(nn.Module):
     """Self-attention, cross-attention to the encoder's output, then a feed-forward network.
 
     Args:
-        d_model, n_heads, d_ff, dropout, pre_norm, activation: as `EncoderLayer`.
+        d_model, n_heads, d_ff, dropout, pre_norm, activation, norm_eps: as `EncoderLayer`.
         rotate: as `EncoderLayer`, for the self-attention alone: places in two different
             sequences have no difference that means anything.
 
@@ -176,16 +186,18 @@ class DecoderLayer(nn.Module):
         *,
         dropout: float = 0.0,
         pre_norm: bool = False,
-        activation: Activation = F.relu,
+        activation: str = "relu",
+        norm_eps: float = 1e-5,
         rotate: Rotation | None = None,
     ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, rotate=rotate)
         self.cross_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout=dropout, activation=activation)
-        self.around_self = Residual(d_model, pre_norm=pre_norm, dropout=dropout)
-        self.around_cross = Residual(d_model, pre_norm=pre_norm, dropout=dropout)
-        self.around_feed_forward = Residual(d_model, pre_norm=pre_norm, dropout=dropout)
+        path = {"pre_norm": pre_norm, "dropout": dropout, "norm_eps": norm_eps}
+        self.around_self = Residual(d_model, **path)
+        self.around_cross = Residual(d_model, **path)
+        self.around_feed_forward = Residual(d_model, **path)
 
     def forward(
         self,

@@ -316,3 +316,20 @@ class TestBadInput:
             model(source, target, masks.causal(S))
         with pytest.raises(TypeError, match="source_mask must be boolean"):
             model(source, target, torch.ones(B, 1, S))
+
+
+@pytest.mark.parametrize("make", [encoder, decoder, lambda **c: seq2seq(**c).encoder])
+def test_each_layer_takes_the_choices_of_the_config(make):
+    model = make(pre_norm=True, activation="gelu", norm_eps=0.3, dropout=0.2)
+    norms = [m for m in model.modules() if isinstance(m, torch.nn.LayerNorm)]
+    assert len(norms) > 2 * N
+    assert {norm.eps for norm in norms} == {0.3}
+    for layer in model.layers:
+        assert layer.feed_forward.activation is F.gelu
+        assert layer.feed_forward.dropout.p == 0.2
+
+
+@pytest.mark.parametrize("wrong", [{"activation": "swish"}, {"norm_eps": 0.0}, {"norm_eps": -1.0}])
+def test_a_config_refuses_an_activation_or_norm_eps_that_is_none(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        encoder(**wrong)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from attnbook.layers import DecoderLayer
 from attnbook.models.encoder import EncoderConfig
 from attnbook.models.inputs import InputEmbedding
-from attnbook.positions import RotaryPositions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +42,11 @@ class Decoder(nn.Module):
         self.embed = InputEmbedding(
             c.vocab_size, c.d_model, c.max_len, positions=c.positions, dropout=c.dropout
         )
-        rotate = RotaryPositions(c.d_head) if c.positions == "rotary" else None
+        rotate = c.rotation()
         self.layers = nn.ModuleList(
-            DecoderLayer(
-                c.d_model,
-                c.n_heads,
-                c.d_ff,
-                dropout=c.dropout,
-                pre_norm=c.pre_norm,
-                rotate=rotate,
-            )
-            for _ in range(c.n_layers)
+            DecoderLayer(**c.layer(), rotate=rotate) for _ in range(c.n_layers)
         )
-        self.norm = nn.LayerNorm(c.d_model) if c.pre_norm else nn.Identity()
+        self.norm = c.last_norm()
 
     def forward(
         self,

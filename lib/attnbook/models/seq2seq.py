@@ -17,8 +17,8 @@ class Seq2SeqConfig:
 
     Args:
         source_vocab_size, target_vocab_size: number of tokens on either side.
-        d_model, n_heads, d_ff, n_layers, max_len, dropout, pre_norm, positions: of the encoder
-            and of the decoder alike; see `EncoderConfig`.
+        d_model, n_heads, d_ff, n_layers, max_len, dropout, pre_norm, activation, norm_eps,
+            positions: of the encoder and of the decoder alike; see `EncoderConfig`.
         share_embeddings: whether source and target have one table, and so one vocabulary.
         tie_output: whether the output layer's weight is the table of the target's tokens.
 
@@ -38,6 +38,8 @@ class Seq2SeqConfig:
     max_len: int
     dropout: float = 0.0
     pre_norm: bool = False
+    activation: str = "relu"
+    norm_eps: float = 1e-5
     positions: str = "sinusoidal"
     share_embeddings: bool = False
     tie_output: bool = True
@@ -57,7 +59,7 @@ class Seq2SeqConfig:
     def stack(self) -> dict[str, int | float | bool | str]:
         """What encoder and decoder have in common, as the fields of their configs."""
         names = ("d_model", "n_heads", "d_ff", "n_layers", "max_len")
-        names += ("dropout", "pre_norm", "positions")
+        names += ("dropout", "pre_norm", "activation", "norm_eps", "positions")
         return {name: getattr(self, name) for name in names}
 
 
