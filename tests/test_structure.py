@@ -24,6 +24,8 @@ RANKS = {
     "decoding": 5,
     "objectives": 5,
     "metrics": 6,
+    "parallel": 5,
+    "optimizers": 5,
     "training": 6,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}
@@ -111,6 +113,7 @@ def test_no_file_asks_to_be_cut_in_two(file):
 # The library's own tools, which no chapter is about.
 OWN_TOOLS = (
     "checks",
+    "console",
     "data.__main__",
     "data.archive",
     "data.fetch",

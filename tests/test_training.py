@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from typing import NamedTuple
 
@@ -159,6 +158,59 @@ def test_a_model_in_bfloat16_trains():
     assert all(p.dtype == torch.bfloat16 for p in model.parameters())
 
 
+# --- several batches a step, half precision, compilation
+
+
+def test_accumulated_batches_count_as_one_large_one():
+    batches = make_batches(4)
+    pairs = [tuple(map(torch.cat, zip(*batches[i : i + 2], strict=True))) for i in (0, 2)]
+    one, two = make_model(0.0), make_model(0.0)
+    settings = {"lr": 0.1, "optimizer": torch.optim.SGD, "clip": 0.5}
+    losses = fit(one, batches, steps=5, accumulate=2, **settings)
+    assert losses == pytest.approx(fit(two, pairs, steps=5, **settings), abs=1e-6)
+    torch.testing.assert_close(weights(one), weights(two))
+
+
+def test_autocast_computes_in_bfloat16_and_keeps_the_weights():
+    kinds = []
+
+    def loss_fn(model, batch):
+        kinds.append(model[0](batch[0]).dtype)
+        return square_loss(model, batch)
+
+    model, exact = make_model(0.0), make_model(0.0)
+    losses = fit(model, loss_fn=loss_fn, steps=60, lr=0.02, autocast=torch.bfloat16)
+    assert set(kinds) == {torch.bfloat16}
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+    assert losses[-1] < losses[0] / 2
+    exact_losses = fit(exact, steps=60, lr=0.02)
+    assert losses != exact_losses
+    assert losses == pytest.approx(exact_losses, rel=0.1, abs=0.02)
+
+
+def test_a_compiled_loss_trains_the_same_model(monkeypatch):
+    compiled = []
+
+    def compile_(module):
+        compiled.append(module)
+        return torch._dynamo.optimize("eager")(module)  # traced alike, without a C compiler
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    one, two = make_model(0.0), make_model(0.0)
+    assert fit(one, compiled=True) == pytest.approx(fit(two), abs=1e-6)
+    torch.testing.assert_close(weights(one), weights(two))
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [({"accumulate": 0}, ValueError), ({"compiled": "yes"}, TypeError)],
+)
+def test_wrong_choices_are_named(wrong, kind):
+    with pytest.raises(kind, match=next(iter(wrong))):
+        fit(make_model(), **wrong)
+
+
 # --- clipping and schedules
 
 
@@ -297,6 +349,15 @@ def test_resuming_is_the_same_as_not_having_stopped(optimizer, stop, tmp_path):
     assert same(again, whole)
 
 
+def test_resuming_draws_all_the_batches_of_the_steps_that_were_done(tmp_path):
+    whole, model, again = make_model(), make_model(), make_model()
+    losses = fit(whole, make_batches(5), steps=6, accumulate=2)
+    fit(model, make_batches(5), steps=4, accumulate=2, checkpoint=tmp_path / "c")
+    settings = {"steps": 6, "accumulate": 2, "checkpoint": tmp_path / "c"}
+    assert fit(again, make_batches(5), **settings) == losses
+    assert same(again, whole)
+
+
 def test_resuming_with_a_shuffling_loader(tmp_path):
     def loader():
         x = torch.randn(40, 3, generator=torch.Generator().manual_seed(5))
@@ -352,44 +413,6 @@ def test_a_folder_that_is_not_there_is_found_out_before_the_first_step(tmp_path)
 
 
 # --- Ctrl-C
-
-
-def test_the_handler_of_before_is_put_back():
-    def mine(number, frame):
-        raise AssertionError
-
-    before = signal.signal(signal.SIGINT, mine)
-    try:
-        fit(make_model(), steps=2)
-        assert signal.getsignal(signal.SIGINT) is mine
-        with pytest.raises(ZeroDivisionError):
-            fit(make_model(), loss_fn=lambda model, batch: 1 / 0)
-        assert signal.getsignal(signal.SIGINT) is mine
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it():
-    def pressed(model, batch):
-        signal.raise_signal(signal.SIGINT)
-        return square_loss(model, batch)
-
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        assert len(fit(make_model(), loss_fn=pressed, steps=3)) == 3
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    except KeyboardInterrupt:
-        pytest.fail("stopped")
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_training_works_in_another_thread():
-    model, result = make_model(), []
-    thread = threading.Thread(target=lambda: result.append(fit(model, steps=5)))
-    thread.start()
-    thread.join()
-    assert result == [fit(make_model(), steps=5)]
 
 
 def run_in_a_process(path):

@@ -2,23 +2,20 @@
 
 import math
 import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from attnbook import checks, runtime
+from attnbook import checks, console, runtime
 from attnbook.checkpoints import load_training, save_training
+from attnbook.parallel import team
 
 Batch = Any  # a tensor, or a tuple, list or dict of them
 Schedule = Callable[[float], float]
+LossFn = Callable[[nn.Module, Batch], Tensor]
 
 
 def linear_decay(warmup: float = 0.0) -> Schedule:
@@ -49,13 +46,16 @@ def cosine_decay(warmup: float = 0.0) -> Schedule:
 def train(
     model: nn.Module,
     batches: Iterable[Batch],
-    loss_fn: Callable[[nn.Module, Batch], Tensor],
+    loss_fn: LossFn,
     *,
     steps: int,
     lr: float,
     optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW,
     schedule: Schedule | None = None,
     clip: float | None = 1.0,
+    accumulate: int = 1,
+    autocast: torch.dtype | None = None,
+    compiled: bool = False,
     device: torch.device | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 500,
@@ -65,13 +65,18 @@ def train(
     Args:
         model: moved to the device and left there, in `eval()` mode.
         batches: gone through again and again until the steps are done, such as a list or a
-            DataLoader. To resume exactly, the same call must give the same batches again.
+            DataLoader. To resume exactly, the same call must give the same batches again. Under
+            torchrun each of W processes takes every W-th of them: one step for W batches.
         loss_fn: from the model and a batch on the device to the loss, a tensor of one number.
         steps: how many updates in all, those before a resumed checkpoint included.
         lr: the highest learning rate.
-        optimizer: called as `optimizer(parameters, lr=lr)`.
+        optimizer: called as `optimizer(parameters, lr=lr)`; also `attnbook.optimizers.muon(model)`.
         schedule: from the progress (0 … 1) to the factor of `lr`; constant unless given.
         clip: the largest norm of the whole gradient; None leaves it as it is.
+        accumulate: batches whose mean gradient makes one step.
+        autocast: torch.bfloat16 to compute the loss in half precision where torch holds it safe;
+            the weights keep their own.
+        compiled: whether torch.compile translates the loss first.
         device: `runtime.device()` unless given.
         checkpoint: a file to go on from where it exists, and to save to.
         every: steps between two saves; the last step is always saved.
@@ -90,8 +95,10 @@ def train(
 
     Chapter: 04_self_attention
     """
-    checks.positive(steps=steps, every=every)
+    checks.positive(steps=steps, every=every, accumulate=accumulate)
+    checks.flag(compiled=compiled)
     checks.rate(lr=lr, clip=1.0 if clip is None else clip)
+    processes = team()
     device = torch.device(device) if device is not None else runtime.device()
     model.to(device)
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -100,35 +107,42 @@ def train(
     updates = optimizer(parameters, lr=lr)
     # Those that it took: others keep their gradients, which must not count for the clipping.
     parameters = [p for group in updates.param_groups for p in group["params"]]
-    stream = _endless(batches)
+    stream = processes.own(_endless(batches), accumulate)  # a list of batches for each step
     losses = load_training(checkpoint, model, updates, stream) if checkpoint is not None else []
     if len(losses) > steps:
         raise ValueError(f"steps must be at least the {len(losses)} of the checkpoint, not {steps}")
+    loss_of = processes.share(_Loss(model, loss_fn, autocast))
+    loss_of = torch.compile(loss_of) if compiled else loss_of
 
-    with _training(model), _bar(steps, len(losses)) as bar, _ctrl_c() as ctrl_c:
+    bar = console.bar(steps, len(losses), hidden=processes.rank > 0)
+    with _training(model), bar, console.ctrl_c() as ctrl_c:
         for step in range(len(losses), steps):
             # At the middle of the step: neither the first nor the last has a rate of 0.
             factor = schedule((step + 0.5) / steps) if schedule else 1.0
             checks.factor(schedule=factor)
             for group in updates.param_groups:
                 group["lr"] = lr * factor
-            loss = loss_fn(model, _to(next(stream), device))
-            value = _finite("loss", loss, step, steps)
             updates.zero_grad()
-            if loss.requires_grad:
-                loss.backward()
+            value = 0.0
+            for batch in next(stream):
+                loss = loss_of(_to(batch, device))
+                value += _finite("loss", loss, step, steps) / accumulate
+                if loss.requires_grad:
+                    (loss / accumulate).backward()
             if all(p.grad is None for p in parameters):  # the loss of another model, say
                 raise ValueError("loss_fn must return a loss that depends on the parameters")
             norm = nn.utils.clip_grad_norm_(parameters, math.inf if clip is None else clip)
             _finite("norm of the gradient", norm, step, steps)
             updates.step()
+            # Together: where one process stopped and another went on, that one would wait for ever.
+            value, pressed = processes.mean(value, float(ctrl_c.pressed))
             losses.append(value)
             bar.set_postfix(loss=f"{value:.4f}", refresh=False)
             bar.update()
-            last = step + 1 == steps or ctrl_c.pressed
-            if checkpoint is not None and (last or (step + 1) % every == 0):
+            due = step + 1 == steps or pressed or (step + 1) % every == 0
+            if checkpoint is not None and due and processes.rank == 0:
                 save_training(checkpoint, model, updates, losses)
-            if ctrl_c.pressed:
+            if pressed:
                 raise KeyboardInterrupt(f"stopped by Ctrl-C after {step + 1} of {steps} steps")
     return losses
 
@@ -198,6 +212,19 @@ def _to(batch: Batch, device: torch.device) -> Batch:
     return batch
 
 
+class _Loss(nn.Module):
+    """The loss as a module: what torch compiles, and what it runs in several processes."""
+
+    def __init__(self, model: nn.Module, loss_fn: LossFn, autocast: torch.dtype | None) -> None:
+        super().__init__()
+        self.model, self.loss_fn, self.autocast = model, loss_fn, autocast
+
+    def forward(self, batch: Batch) -> Tensor:
+        kind = next(self.model.parameters()).device.type
+        with torch.autocast(kind, self.autocast) if self.autocast else nullcontext():
+            return self.loss_fn(self.model, batch)
+
+
 def _finite(what: str, x: Tensor, step: int, steps: int) -> float:
     if not isinstance(x, Tensor) or x.numel() != 1:
         given = f"one of shape {checks.shape(x)}" if isinstance(x, Tensor) else type(x).__name__
@@ -211,12 +238,6 @@ def _finite(what: str, x: Tensor, step: int, steps: int) -> float:
     return value
 
 
-def _bar(steps: int, done: int) -> tqdm:
-    off = os.environ.get("ATTNBOOK_PROGRESS") == "0"
-    # stdout: notebooks paint stderr red, as if something had gone wrong.
-    return tqdm(total=steps, initial=done, unit="step", file=sys.stdout, disable=off, ncols=80)
-
-
 @contextmanager
 def _training(model: nn.Module) -> Iterator[None]:
     """However the training ends, the model is left ready for use: without dropout."""
@@ -225,24 +246,3 @@ def _training(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         model.eval()
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[SimpleNamespace]:
-    """Note Ctrl-C for the end of the step, since half an update is no usable model."""
-    seen = SimpleNamespace(pressed=False)
-    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
-    # Signals reach the main thread alone, and none a process in the background of a script.
-    if threading.current_thread() is not threading.main_thread() or before == signal.SIG_IGN:
-        yield seen
-        return
-
-    def note(number: int, frame: Any) -> None:
-        seen.pressed = True
-        signal.signal(signal.SIGINT, before)  # a second one stops at once
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield seen
-    finally:
-        signal.signal(signal.SIGINT, before)
