@@ -5,6 +5,8 @@ import dataclasses
 import functools
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -333,3 +335,26 @@ def test_each_layer_takes_the_choices_of_the_config(make):
 def test_a_config_refuses_an_activation_or_norm_eps_that_is_none(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         encoder(**wrong)
+
+
+COMPILED = """
+import torch
+from attnbook import masks
+from attnbook.models.encoder import Encoder, EncoderConfig
+ids, counted = torch.randint(17, (2, 5)), torch.arange(5).expand(2, 5)
+sizes = dict(vocab_size=17, d_model=12, n_heads=3, d_ff=11, n_layers=2, max_len=9)
+for positions in %r:
+    model, mask = Encoder(EncoderConfig(**sizes, positions=positions)), masks.causal(5)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    found = compiled(ids, mask, places=counted)[0]
+    torch.testing.assert_close(found, model(ids, mask)[0], atol=1e-5, rtol=0)
+    torch.compiler.reset()
+print("as one graph")
+"""
+
+
+def test_a_stack_compiles_as_one_graph():
+    # In a process of its own: the checker of annotations, which the tests put in, cannot be traced.
+    command = [sys.executable, "-c", COMPILED % (POSITIONS,)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "as one graph\n", done.stderr
