@@ -21,6 +21,7 @@ def check_fresh() -> None:
     if not built.is_file():
         pytest.fail("There is no built site. Build it with: make book", pytrace=False)
     sources = [ROOT / "_config.yml", ROOT / "_toc.yml", *map(source, PAGES)]
+    sources += (ROOT / "lib").rglob("*.py")  # their docstrings are a page
     sources += [ROOT / "book/references.bib", *(ROOT / "book/_static").glob("*.*s*")]
     newer = [p.relative_to(ROOT) for p in sources if p.stat().st_mtime > built.stat().st_mtime]
     if newer:

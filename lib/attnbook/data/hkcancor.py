@@ -26,7 +26,7 @@ class Utterance:
 
     All three have the same length, at least 1. Punctuation marks count as words; a mark is its
     own tag, and has the empty string as its Jyutping. The part of a word that is not Chinese is
-    written out in its Jyutping, with the tone 0: ``"call機"`` is ``"call0gei1"``.
+    written out in its Jyutping, with the tone 0: `"call機"` is `"call0gei1"`.
 
     Chapter: 04_self_attention
     """

@@ -17,8 +17,9 @@ class Seq2SeqConfig:
 
     Args:
         source_vocab_size, target_vocab_size: number of tokens on either side.
-        d_model, n_heads, d_ff, n_layers, max_len, dropout, pre_norm, activation, norm_eps,
-            positions: of the encoder and of the decoder alike; see `EncoderConfig`.
+        d_model, n_heads, d_ff, n_layers, max_len, dropout, pre_norm: of the encoder and of the
+            decoder alike; see `EncoderConfig`.
+        activation, norm_eps, positions: likewise.
         share_embeddings: whether source and target have one table, and so one vocabulary.
         tie_output: whether the output layer's weight is the table of the target's tokens.
 

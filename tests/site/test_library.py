@@ -1,0 +1,60 @@
+"""The page of the library shows each public object of each module, with its docstring."""
+
+import ast
+import html
+import re
+
+import pytest
+
+from browser import SITE
+from library_page import INNER, LIBRARY, chapter, modules, to_rst
+
+FILES = {name: LIBRARY.joinpath(*name.split(".")).with_suffix(".py") for name in modules()}
+
+
+@pytest.fixture(scope="module")
+def page(site):
+    return (SITE / "book/library.html").read_text(encoding="utf-8")
+
+
+def test_the_page_leaves_out_what_is_inner_and_nothing_else():
+    names = {
+        ".".join(file.relative_to(LIBRARY).with_suffix("").parts)
+        for file in LIBRARY.rglob("*.py")
+        if file.stem not in ("__init__", "__main__")
+    }
+    assert set(FILES) | set(INNER) == names
+    assert len(modules()) == len(set(modules()))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_public_object_is_on_the_page(page, name):
+    nodes = ast.parse(FILES[name].read_text(encoding="utf-8")).body
+    kinds = ast.FunctionDef | ast.ClassDef
+    public = [n for n in nodes if isinstance(n, kinds) and not n.name.startswith("_")]
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    text = " ".join(text.split())
+    for node in public:
+        assert f'id="attnbook.{name}.{node.name}"' in page
+        words = (ast.get_docstring(node) or "").split("\n\n")[0]
+        told = " ".join(re.sub("[`\u2019']", "", words).split())
+        assert told in re.sub("[\u2019\u2018']", "", text), told
+
+
+def test_markup_is_escaped_and_the_chapter_is_linked():
+    lines = [
+        "a *star* and x_i of `Encoder`s",
+        "",
+        "Source: A 2017,",
+        "    B 2018.",
+        "Chapter: 04_self_attention",
+    ]
+    to_rst(None, "function", "f", None, None, lines)
+    assert lines[0] == r"a \*star\* and x\_i of ``Encoder``\ s"
+    assert lines[2] == "Source: A 2017, B 2018."
+    assert lines[-1] == "See :doc:`chapter 4 </book/04_self_attention>`."
+
+
+def test_a_chapter_that_is_not_written_is_named_without_a_link(monkeypatch):
+    monkeypatch.setattr("library_page.PAGES", [])
+    assert chapter(re.match("Chapter: (.+)", "Chapter: 16_vit")) == "\nFor chapter 16."
