@@ -7,9 +7,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import checks, masks
+from attnbook import checks
+from attnbook.cache import KeyValueCache
 from attnbook.models.encoder import Encoder, EncoderConfig
-from attnbook.positions import places
+from attnbook.models.inputs import mask_and_places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,22 +78,25 @@ class GPT(nn.Module):
         ids: Int[Tensor, "B T"],
         real: Bool[Tensor, "..."] | None = None,
         *,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T V"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+    ) -> tuple[Float[Tensor, "B T V"], tuple[Float[Tensor, "B H T _S"], ...] | None]:
         """ids (B, T) -> logits (B, T, V): those at t say what follows ids[:, : t + 1].
 
         Args:
             ids: token ids.
             real: True at a real token, False at padding on either side, (B, T); all are real
                 unless given. What stands at padding's own places means nothing.
-            need_weights: whether to return the attention weights (B, H, T, T) of each layer.
+            cache: of the tokens before ids, from the method `cache`; ids are added to it.
+            need_weights: whether to return the attention weights (B, H, T, S) of each layer; S is
+                T, and with a cache counts what it held before.
 
         Raises:
             TypeError: ids that are not integers, a `real` that is not boolean.
-            ValueError: an id outside the vocabulary, more than max_len tokens, or a `real` of
-                another shape than ids.
+            ValueError: an id outside the vocabulary, more than max_len tokens, a `real` of
+                another shape than ids, or a cache that is full or does not fit.
         """
-        x, weights = self.vectors(ids, real, need_weights=need_weights)
+        x, weights = self.vectors(ids, real, cache=cache, need_weights=need_weights)
         return self.output(x), weights  # (B, T, D) -> (B, T, V)
 
     def vectors(
@@ -100,18 +104,25 @@ class GPT(nn.Module):
         ids: Int[Tensor, "B T"],
         real: Bool[Tensor, "..."] | None = None,
         *,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T _S"], ...] | None]:
         """As `forward`, before the output layer: the vectors (B, T, D)."""
         c = self.config
         checks.token_ids("ids", ids, c.vocab_size, c.max_len)
-        mask, where = masks.causal(ids.shape[1], device=ids.device), None  # (T, T)
-        if real is not None:
-            checks.boolean("real", real)
-            checks.same_shape("real", real, "ids", ids)
-            # Counted over the real tokens, so that padding on the left changes nothing.
-            mask, where = mask & real[:, None], places(real)  # (B, T, T), (B, T)
-        return self.body(ids, mask, places=where, need_weights=need_weights)
+        mask, where = mask_and_places(ids, real, cache)
+        return self.body(ids, mask, places=where, cache=cache, need_weights=need_weights)
+
+    def cache(self, B: int, max_len: int | None = None) -> KeyValueCache:
+        """An empty cache for B sequences of max_len tokens, the model's longest unless given.
+
+        Raises:
+            ValueError: a size below 1, or a max_len above the model's.
+        """
+        c = self.config
+        max_len = checks.at_most("max_len", c.max_len if max_len is None else max_len, c.max_len)
+        kind = {"dtype": self.output.weight.dtype, "device": self.output.weight.device}
+        return KeyValueCache(c.n_layers, B, c.n_heads, max_len, c.d_head, **kind)
 
 
 class GPTSequenceClassifier(nn.Module):
