@@ -110,7 +110,7 @@ class KeyValueCache:
     Raises:
         ValueError: a size below 1.
 
-    Source: Shazeer 2019, section 2.4.1 (incremental decoding, which keeps K and V).
+    Source: Shazeer 2019, section 2.4 (incremental decoding, which keeps keys and values).
     Chapter: 09_decoder
     """
 
