@@ -165,7 +165,7 @@ def test_a_row_that_is_done_is_left_alone(table_step):
         assert torch.equal(both[b, :, :n], new[0])
         assert (both[b, :, n:] == 3).all()
         torch.testing.assert_close(scores[b], score[0])
-    assert both.tolist() == [[[3, 3, 3], [0, 3, 3]], [[1, 2, 3], [2, 3, 3]]]
+    assert both.tolist() == [[[3, 3, 3], [0, 3, 3]], [[2, 3, 3], [1, 2, 3]]]
 
 
 @pytest.mark.usefixtures("plain")
