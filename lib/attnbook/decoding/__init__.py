@@ -1,0 +1,1 @@
+"""Decoding: from a model that gives logits for the next token to a text."""
