@@ -156,6 +156,19 @@ def test_the_first_loss_of_each_head_is_near_that_of_a_guess(make, guess):
     )
 
 
+def test_the_heads_start_as_bert_does():
+    body = bert(d_model=96)
+    for model in (
+        BertPretraining(body),
+        BertSequenceClassifier(body, 50),
+        BertTokenClassifier(body, 50),
+        BertQuestionAnswerer(body),
+    ):
+        for layer in (m for m in model.modules() if isinstance(m, torch.nn.Linear)):
+            assert layer.weight.std().item() == pytest.approx(0.02, rel=0.2)
+            assert not layer.bias.any()
+
+
 def test_dropout_before_the_last_layer_as_in_the_config():
     for model in (
         BertSequenceClassifier(bert(dropout=0.3), C),
