@@ -96,8 +96,8 @@ def test_without_a_network_the_error_says_what_to_do(root, calls, monkeypatch):
     said, commit = str(caught.value), REVISIONS["openai-community/gpt2"]
     assert "config.json of openai-community/gpt2 could not be had: ConnectionError: no rou" in said
     assert (
-        f"\n    hf download openai-community/gpt2 config.json model.safetensors --revision {commit} "
-        "--local-dir .\n"
+        "\n    hf download openai-community/gpt2 config.json model.safetensors "
+        f"--revision {commit} --local-dir .\n"
     ) in said
     assert said.endswith(f"\n    {root / 'hub' / 'openai-community--gpt2' / commit}")
     with pytest.raises(HubError, match=r"download some/model tokenizer\.json --revision 0123"):
@@ -128,7 +128,7 @@ def test_damaged_files(root, calls, file, content):
     write(folder, "config.json")
     write(folder, "model.safetensors")
     (folder / file).write_bytes(content)
-    with pytest.raises(HubError, match="some/model: the files in .* cannot be read"):
+    with pytest.raises(HubError, match=r"some/model: the files in .* cannot be read"):
         from_hub("some/model", COMMIT)
 
 
