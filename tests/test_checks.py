@@ -20,6 +20,13 @@ def test_a_size_below_one_is_a_value_error(size):
         checks.positive(d_model=1, d_ff=size)
 
 
+def test_a_size_above_the_most_is_a_value_error():
+    assert checks.at_most("T", 5, 5) == 5
+    for size, error in ((6, "T must be at most 5, not 6"), (0, "T must be at least 1, not 0")):
+        with pytest.raises(ValueError, match=error):
+            checks.at_most("T", size, 5)
+
+
 @pytest.mark.parametrize("p", [-0.1, 1.0, 1, 7, float("nan")])
 def test_a_share_outside_its_range_is_a_value_error(p):
     with pytest.raises(ValueError, match=f"p must be at least 0 and below 1, not {p}"):

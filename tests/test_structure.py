@@ -17,6 +17,8 @@ RANKS = {
     "masks": 1,
     "positions": 1,
     "embeddings": 1,
+    "cache": 1,
+    "sublayers": 1,
     "attention": 2,
     "layers": 3,
     "windowed": 3,

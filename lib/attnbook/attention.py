@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnbook import checks
+from attnbook.cache import AttentionCache
 
 
 def attention(
@@ -142,8 +143,9 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "B S D"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        cache: AttentionCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T S"] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T _S"] | None]:
         """Attend from `query` to `key`, and sum `value`.
 
         Args:
@@ -151,30 +153,35 @@ class MultiHeadAttention(nn.Module):
             key, value: shape (B, S, D).
             mask: True where the query may attend: (T, S) for all, (B, T, S) or (B, 1, S) for
                 each sequence, (B, H, T, S) for each head.
+            cache: the keys and values of earlier calls. Those of this one are added behind them,
+                and S counts all: `mask` and the weights too.
             need_weights: whether to return the weights; without them a fused kernel runs.
 
         Returns:
             The output (B, T, D), and the weights (B, H, T, S) of each head or None.
 
         Raises:
-            TypeError, ValueError: as `attention`.
+            TypeError, ValueError: as `attention`; with a cache, also as `AttentionCache.extend`.
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             checks.activations(name, x, self.w_q.weight, ndim=3)
             checks.leading(name, x, "query", query, 1)
-        B, T, S = *query.shape[:2], key.shape[1]
+        past = 0 if cache is None else cache.length
+        B, T, S = *query.shape[:2], past + key.shape[1]
         if mask is not None:
             checks.mask_of_heads(mask, (B, self.n_heads, T, S))
             mask = mask[:, None] if mask.ndim == 3 else mask  # (B, 1, T, S): the same for all heads
 
         q = self._split(self.w_q(query))  # (B, H, T, d_head)
-        k = self._split(self.w_k(key))  # (B, H, S, d_head)
-        v = self._split(self.w_v(value))  # (B, H, S, d_head)
+        k = self._split(self.w_k(key))  # (B, H, S - past, d_head)
+        v = self._split(self.w_v(value))  # (B, H, S - past, d_head)
         if self.rotate is not None:
             if T > S:
                 raise ValueError(f"{T} queries cannot be the last of {S} keys: rotate needs T <= S")
             places = torch.arange(S, device=k.device)
-            q, k = self.rotate(q, places[S - T :]), self.rotate(k, places)
+            q, k = self.rotate(q, places[S - T :]), self.rotate(k, places[past:])
+        if cache is not None:  # what it holds is turned already
+            k, v = cache.extend(k, v)  # (B, H, S, d_head) each
 
         dropout = self.dropout if self.training else 0.0
         if need_weights:

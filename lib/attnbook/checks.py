@@ -25,6 +25,14 @@ def positive(**sizes: int) -> None:
             raise ValueError(f"{name} must be at least 1, not {size}")
 
 
+def at_most(name: str, size: int, most: int) -> int:
+    """`size`, which must be a whole number from 1 to `most`."""
+    positive(**{name: size})
+    if size > most:
+        raise ValueError(f"{name} must be at most {most}, not {size}")
+    return size
+
+
 def not_negative(**sizes: int) -> None:
     """Each keyword must be a whole number of at least 0."""
     for name, size in sizes.items():

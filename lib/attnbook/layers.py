@@ -6,96 +6,18 @@ last layer to the first (a stack then wants one more norm at its end).
 """
 
 from collections.abc import Callable
-from functools import partial
 
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnbook import checks
 from attnbook.attention import MultiHeadAttention
+from attnbook.cache import AttentionCache
+from attnbook.sublayers import ACTIVATIONS, FeedForward, Residual
+
+__all__ = ["ACTIVATIONS", "DecoderLayer", "EncoderLayer", "FeedForward", "Residual", "Rotation"]
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
-# By name, so that a configuration can go into a JSON file. GPT-2 computes GELU by a tanh.
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}
-
-
-class FeedForward(nn.Module):
-    """The same two-layer network at every position: w_2(activation(w_1(x))).
-
-    Args:
-        d_model: width D of input and output.
-        d_ff: width in between; the paper takes 4 D.
-        dropout: share dropped in training between the two.
-        activation: "relu" as in the paper, "gelu", or "gelu_tanh", GELU's approximation in GPT-2.
-
-    Raises:
-        ValueError: a size below 1, a dropout outside [0, 1), or an activation of no such name.
-
-    Source: Vaswani et al. 2017, equation 2; Hendrycks and Gimpel 2016 (GELU).
-    Chapter: 08_encoder
-    """
-
-    def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float = 0.0, activation: str = "relu"
-    ) -> None:
-        super().__init__()
-        checks.positive(d_model=d_model, d_ff=d_ff)
-        checks.probability(dropout=dropout)
-        checks.choice("activation", activation, ACTIVATIONS)
-        self.w_1 = nn.Linear(d_model, d_ff)
-        self.w_2 = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
-        self.activation = ACTIVATIONS[activation]
-
-    def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        """x (…, D) -> (…, D), each position by itself."""
-        checks.activations("x", x, self.w_1.weight)
-        return self.w_2(self.dropout(self.activation(self.w_1(x))))  # (…, D) -> (…, d_ff) -> (…, D)
-
-
-class Residual(nn.Module):
-    """The path around a sub-layer, and the place of the layer norm.
-
-    Use: `update = sublayer(around.enter(x)); x = around.leave(x, update)`.
-
-    Args:
-        d_model: width D.
-        pre_norm: norm on the way into the sub-layer (True) or after the sum (False).
-        dropout: share of the update dropped in training.
-        norm_eps: what the layer norm adds to the variance, so that it never divides by 0.
-
-    Source: He et al. 2016 (residual); Ba et al. 2016 (layer norm); Xiong et al. 2020 (pre-norm).
-    Chapter: 08_encoder
-    """
-
-    def __init__(
-        self, d_model: int, *, pre_norm: bool, dropout: float = 0.0, norm_eps: float = 1e-5
-    ) -> None:
-        super().__init__()
-        checks.positive(d_model=d_model)
-        checks.probability(dropout=dropout)
-        checks.rate(norm_eps=norm_eps)
-        self.norm = nn.LayerNorm(d_model, eps=norm_eps)
-        self.dropout = nn.Dropout(dropout)
-        self.pre_norm = pre_norm
-
-    def enter(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        """What the sub-layer gets to see of x."""
-        checks.activations("x", x, self.norm.weight)
-        return self.norm(x) if self.pre_norm else x
-
-    def leave(
-        self, x: Float[Tensor, "*batch D"], update: Float[Tensor, "*batch D"]
-    ) -> Float[Tensor, "*batch D"]:
-        """x with the sub-layer's update added.
-
-        Raises:
-            ValueError: an update of another shape, which would be stretched to that of x.
-        """
-        checks.same_shape("update", update, "x", x)
-        x = x + self.dropout(update)
-        return x if self.pre_norm else self.norm(x)
 
 
 class EncoderLayer(nn.Module):
@@ -145,17 +67,19 @@ class EncoderLayer(nn.Module):
         x: Float[Tensor, "B T D"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        cache: AttentionCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T T"] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B H T _S"] | None]:
         """x (B, T, D) -> the output (B, T, D) and the weights (B, H, T, T) or None.
 
         Args:
             x: the input.
             mask: True where the query may attend; see `MultiHeadAttention.forward`.
+            cache: the keys and values of earlier calls, which x then attends to as well.
             need_weights: whether to return the attention weights.
         """
         h = self.around_attention.enter(x)
-        h, weights = self.attention(h, h, h, mask, need_weights=need_weights)
+        h, weights = self.attention(h, h, h, mask, cache=cache, need_weights=need_weights)
         x = self.around_attention.leave(x, h)
 
         h = self.feed_forward(self.around_feed_forward.enter(x))
@@ -206,10 +130,12 @@ class DecoderLayer(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
         *,
+        cache: AttentionCache | None = None,
+        memory_cache: AttentionCache | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "B T D"],
-        Float[Tensor, "B H T T"] | None,
+        Float[Tensor, "B H T _S"] | None,
         Float[Tensor, "B H T S"] | None,
     ]:
         """x (B, T, D) and the memory (B, S, D) -> the output (B, T, D) and both weights or None.
@@ -220,6 +146,9 @@ class DecoderLayer(nn.Module):
             mask: for the self-attention; the layer adds no causal mask of its own, pass
                 `masks.causal(T)` (and padding, with `&`).
             memory_mask: for the cross-attention, such as the source's padding.
+            cache: as `EncoderLayer.forward`, for the self-attention.
+            memory_cache: of the cross-attention. Once the memory's keys and values are in it,
+                the memory is not read again: give the same on each call.
             need_weights: whether to return the attention weights.
         """
         checks.activations("memory", memory, self.cross_attention.w_k.weight, ndim=3)
@@ -228,12 +157,13 @@ class DecoderLayer(nn.Module):
         if memory_mask is not None:
             scores = (len(x), self.cross_attention.n_heads, x.shape[1], memory.shape[1])
             checks.mask_of_heads(memory_mask, scores, name="memory_mask")
-        h, weights = self.self_attention(h, h, h, mask, need_weights=need_weights)
+        h, weights = self.self_attention(h, h, h, mask, cache=cache, need_weights=need_weights)
         x = self.around_self.leave(x, h)
 
         h = self.around_cross.enter(x)
+        new = memory if memory_cache is None else memory[:, memory_cache.length :]  # all or none
         h, cross_weights = self.cross_attention(
-            h, memory, memory, memory_mask, need_weights=need_weights
+            h, new, new, memory_mask, cache=memory_cache, need_weights=need_weights
         )
         x = self.around_cross.leave(x, h)
 

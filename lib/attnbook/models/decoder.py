@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnbook.cache import KeyValueCache, by_layer
 from attnbook.layers import DecoderLayer
 from attnbook.models.encoder import EncoderConfig
 from attnbook.models.inputs import InputEmbedding
@@ -55,10 +56,12 @@ class Decoder(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
         *,
+        places: Int[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "B T D"],
-        tuple[Float[Tensor, "B H T T"], ...] | None,
+        tuple[Float[Tensor, "B H T _S"], ...] | None,
         tuple[Float[Tensor, "B H T S"], ...] | None,
     ]:
         """ids (B, T), memory (B, S, D) -> vectors (B, T, D), both weights of each layer or None.
@@ -68,20 +71,26 @@ class Decoder(nn.Module):
             memory: the encoder's output, the same for all layers.
             mask: for the self-attention; no causal mask is added, pass `masks.causal(T)`.
             memory_mask: for the cross-attention, such as the source's padding (B, 1, S).
+            places, cache: as `Encoder.forward`; the cache keeps the memory's keys and values as
+                well, so give the same memory on each call.
             need_weights: whether to return the attention weights.
 
         Raises:
             TypeError, ValueError: as `InputEmbedding.forward` and `DecoderLayer.forward`; a
-                memory of another number of sequences.
+                memory of another number of sequences, a cache of another number of layers.
         """
-        x = self.embed(ids)  # (B, T, D)
+        x = self.embed(ids, places)  # (B, T, D)
         if len(memory) != len(ids):
             raise ValueError(
                 f"memory must hold one sequence for each of ids: {len(memory)} for {len(ids)}"
             )
-        weights, cross_weights = [], []
-        for layer in self.layers:
-            x, w, cross = layer(x, memory, mask, memory_mask, need_weights=need_weights)
+        weights, cross_weights, n = [], [], len(self.layers)
+        caches = by_layer(cache, n), by_layer(cache, n, memory=True)
+        for layer, own, of_memory in zip(self.layers, *caches, strict=True):
+            x, w, cross = layer(
+                x, memory, mask, memory_mask,
+                cache=own, memory_cache=of_memory, need_weights=need_weights,
+            )  # fmt: skip
             weights.append(w)
             cross_weights.append(cross)
         if not need_weights:

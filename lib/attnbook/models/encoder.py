@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnbook import checks
+from attnbook.cache import KeyValueCache
 from attnbook.layers import Rotation
 from attnbook.models.inputs import POSITIONS, InputEmbedding
 from attnbook.models.stack import EncoderStack, StackConfig
@@ -79,8 +80,9 @@ class Encoder(EncoderStack):
         mask: Bool[Tensor, "..."] | None = None,
         *,
         places: Int[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T _S"], ...] | None]:
         """ids (B, T) -> vectors (B, T, D), and the weights (B, H, T, T) of each layer or None.
 
         Args:
@@ -88,10 +90,11 @@ class Encoder(EncoderStack):
             mask: True where the query may attend, for all layers: `masks.padding` (B, 1, T),
                 `masks.causal` (T, T) for a decoder-only model, or both with `&`.
             places: of the tokens under left padding; see `InputEmbedding.forward`.
+            cache: as `EncoderStack.forward`; `places` must then go on from where it ends.
             need_weights: whether to return the attention weights.
 
         Raises:
-            TypeError, ValueError: as `InputEmbedding.forward` and `MultiHeadAttention.forward`.
+            TypeError, ValueError: as `InputEmbedding.forward` and `EncoderStack.forward`.
         """
         x = self.embed(ids, places)  # (B, T, D)
-        return super().forward(x, mask, need_weights=need_weights)
+        return super().forward(x, mask, cache=cache, need_weights=need_weights)

@@ -2,12 +2,14 @@
 
 import math
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import checks
+from attnbook import checks, masks
+from attnbook.cache import KeyValueCache
 from attnbook.embeddings import TokenEmbedding
-from attnbook.positions import LearnedPositions, SinusoidalPositions
+from attnbook.positions import LearnedPositions, SinusoidalPositions, places
 
 _ADDED = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
 POSITIONS = (*_ADDED, "rotary", "none")
@@ -63,7 +65,8 @@ class InputEmbedding(nn.Module):
         Args:
             ids: token ids.
             places: of the tokens, (T,) or (B, T), such as `attnbook.positions.places` under left
-                padding; 0 … T - 1 unless given. Only positions that are added here heed them.
+                padding; 0 … T - 1 unless given. Only positions that are added here heed them,
+                but none may lie past max_len.
 
         Raises:
             TypeError: ids or places that are not integers.
@@ -72,4 +75,45 @@ class InputEmbedding(nn.Module):
         """
         checks.token_ids("ids", ids, self.tokens.num_embeddings, self.max_len)
         x = self.tokens(ids) * self.scale  # (B, T, D)
-        return self.dropout(x if self.positions is None else self.positions(x, places))
+        if self.positions is not None:
+            x = self.positions(x, places)
+        elif places is not None:
+            checks.ids("places", places, self.max_len)
+        return self.dropout(x)
+
+
+def mask_and_places(
+    ids: Int[Tensor, "B T"],
+    real: Bool[Tensor, "..."] | None = None,
+    cache: KeyValueCache | None = None,
+) -> tuple[Bool[Tensor, "..."], Int[Tensor, "B T"] | None]:
+    """What the tokens of a decoder may see, and where they stand.
+
+    Args:
+        ids: the new tokens.
+        real: True at a real token, False at padding on either side, (B, T); all are real unless
+            given.
+        cache: the tokens before them, whose padding it knows.
+
+    Returns:
+        The mask, (T, T) or (B, T, S) with S counting the cached tokens: the past and the present,
+        without padding. And the places (B, T), counted over the real tokens, so that padding on the
+        left changes nothing; None where they are 0 … T - 1.
+
+    Raises:
+        TypeError: a `real` that is not boolean.
+        ValueError: a `real` of another shape than ids; as `KeyValueCache.expect`.
+
+    Chapter: 09_decoder
+    """
+    if real is not None:
+        checks.boolean("real", real)
+        checks.same_shape("real", real, "ids", ids)
+    T, past = ids.shape[1], 0
+    if cache is not None:
+        past = cache.length
+        real = cache.expect(torch.ones_like(ids, dtype=torch.bool) if real is None else real)
+    mask = masks.causal(T, past + T, device=ids.device)  # (T, S)
+    if real is None:
+        return mask, None
+    return mask & real[:, None], places(real)[:, past:]  # (B, T, S), (B, T)

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnbook import checks, masks
+from attnbook import checks
+from attnbook.cache import KeyValueCache
 from attnbook.models.decoder import Decoder, DecoderConfig
 from attnbook.models.encoder import Encoder, EncoderConfig
+from attnbook.models.inputs import mask_and_places
 from attnbook.positions import places
 
 
@@ -145,18 +147,42 @@ class Seq2Seq(nn.Module):
         memory: Float[Tensor, "B S D"],
         source_mask: Bool[Tensor, "..."] | None = None,
         *,
+        real: Bool[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "B T V"],
-        tuple[Float[Tensor, "B H T T"], ...] | None,
+        tuple[Float[Tensor, "B H T _S"], ...] | None,
         tuple[Float[Tensor, "B H T S"], ...] | None,
     ]:
-        """The second half of `forward`, with the memory from `encode`."""
+        """The second half of `forward`, with the memory from `encode`.
+
+        Args:
+            target, source_mask, need_weights: as `forward`.
+            memory: from `encode`; the same on each call with one cache.
+            real: True at a real token of the target, False at padding, (B, T), for targets with
+                padding on the left; all are real unless given.
+            cache: of the tokens before target, from the method `cache`; target is added to it.
+
+        Raises:
+            TypeError, ValueError: as `forward`; a cache that is full or does not fit.
+        """
         c = self.config
         checks.token_ids("target", target, c.target_vocab_size, c.max_len)
         # In training and in use alike: what is written cannot hang on what is not yet there.
-        mask = masks.causal(target.shape[1], device=target.device)  # (T, T)
+        mask, where = mask_and_places(target, real, cache)
         x, weights, cross_weights = self.decoder(
-            target, memory, mask, source_mask, need_weights=need_weights
+            target, memory, mask, source_mask, places=where, cache=cache, need_weights=need_weights
         )
         return self.output(x), weights, cross_weights  # (B, T, D) -> (B, T, V)
+
+    def cache(self, memory: Float[Tensor, "B S D"], max_len: int | None = None) -> KeyValueCache:
+        """An empty cache for `decode` with this memory; max_len is the model's unless given.
+
+        Raises:
+            ValueError: a max_len below 1 or above the model's.
+        """
+        c, (B, S, _) = self.decoder.config, memory.shape
+        max_len = checks.at_most("max_len", c.max_len if max_len is None else max_len, c.max_len)
+        kind = {"memory_len": S, "dtype": memory.dtype, "device": memory.device}
+        return KeyValueCache(c.n_layers, B, c.n_heads, max_len, c.d_head, **kind)

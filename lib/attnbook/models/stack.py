@@ -11,7 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnbook import checks
-from attnbook.layers import ACTIVATIONS, EncoderLayer, Rotation
+from attnbook.cache import KeyValueCache, by_layer
+from attnbook.layers import EncoderLayer, Rotation
+from attnbook.sublayers import ACTIVATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,20 +104,23 @@ class EncoderStack(nn.Module):
         x: Float[Tensor, "B T D"],
         mask: Bool[Tensor, "..."] | None = None,
         *,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T T"], ...] | None]:
+    ) -> tuple[Float[Tensor, "B T D"], tuple[Float[Tensor, "B H T _S"], ...] | None]:
         """x (B, T, D) -> vectors (B, T, D), and the weights (B, H, T, T) of each layer or None.
 
         Args:
             x: the input.
             mask: True where the query may attend, for all layers; see `MultiHeadAttention.forward`.
+            cache: what the layers have read before x.
             need_weights: whether to return the attention weights.
 
         Raises:
-            TypeError, ValueError: as `MultiHeadAttention.forward`.
+            TypeError, ValueError: as `MultiHeadAttention.forward`; a cache of another number of
+                layers.
         """
         weights = []
-        for layer in self.layers:
-            x, w = layer(x, mask, need_weights=need_weights)
+        for layer, kept in zip(self.layers, by_layer(cache, len(self.layers)), strict=True):
+            x, w = layer(x, mask, cache=kept, need_weights=need_weights)
             weights.append(w)
         return self.norm(x), tuple(weights) if need_weights else None
