@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from attnbook import checks
 from attnbook.embeddings import TokenEmbedding
-from attnbook.layers import ACTIVATIONS
 from attnbook.models.bert import Bert, BertConfig, initialise, mean_pool
+from attnbook.sublayers import ACTIVATIONS
 
 POOLS = ("pooler", "cls", "mean")
 

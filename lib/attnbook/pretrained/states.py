@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attnbook import checks
 
 M = TypeVar("M", bound=nn.Module)
-# Hugging Face's names of what `attnbook.layers.ACTIVATIONS` has.
+# Hugging Face's names of what `attnbook.sublayers.ACTIVATIONS` has.
 _ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
