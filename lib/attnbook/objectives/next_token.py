@@ -40,12 +40,13 @@ def next_tokens(
     checks.integers("ids", ids)
     if ids.ndim != 2 or ids.shape[1] < 2:
         raise ValueError(f"ids must have the shape (B, L), L at least 2, not {checks.shape(ids)}")
+    ids = ids.long()  # torch has no minimum for some of the narrow kinds
     if ids.numel() and int(ids.min()) < 0:
         raise ValueError(f"ids must be at least 0, but {int(ids.min())} is among them")
     real = _real(ids, lengths, real)
     asked = real[:, :-1] & real[:, 1:]  # (B, L - 1)
-    labels = ids[:, 1:].long().masked_fill(~asked, IGNORE)  # (B, L - 1)
-    return ids[:, :-1].long(), labels
+    labels = ids[:, 1:].masked_fill(~asked, IGNORE)  # (B, L - 1)
+    return ids[:, :-1], labels
 
 
 def _real(ids: Tensor, lengths: Tensor | None, real: Tensor | None) -> Tensor:
