@@ -23,6 +23,7 @@ RANKS = {
     "models": 4,
     "decoding": 5,
     "objectives": 5,
+    "pretrained": 5,
     "metrics": 6,
     "training": 6,
 }

@@ -165,11 +165,17 @@ class ViT(EncoderStack):
         B, N = x.shape[:2]
         if real is not None:
             checks.boolean("real", real)
-            _check_patches("real", real, (B, N))
+            if checks.shape(real) != (B, N):
+                raise ValueError(
+                    f"real must have the shape (B, N) = ({B}, {N}), not {checks.shape(real)}"
+                )
         places = None
         if keep is not None:
             checks.ids("keep", keep, N)
-            _check_patches("keep", keep, (B, "K"))
+            if keep.ndim != 2 or len(keep) != B:
+                raise ValueError(
+                    f"keep must have the shape (B, K) with B = {B}, not {checks.shape(keep)}"
+                )
             keep = keep.long()
             x = torch.take_along_dim(x, keep[..., None], dim=1)  # (B, N, D) -> (B, K, D)
             real = None if real is None else torch.take_along_dim(real, keep, dim=1)  # (B, K)
@@ -187,8 +193,3 @@ class ViT(EncoderStack):
         """The vector of the image: the class token's, through tanh(pooler) where there is one."""
         first = vectors[:, 0]
         return first if self.pooler is None else self.pooler(first).tanh()
-
-
-def _check_patches(name: str, x: Tensor, wanted: tuple[int, int | str]) -> None:
-    if x.ndim != 2 or any(a != b for a, b in zip(x.shape, wanted, strict=True) if b != "K"):
-        raise ValueError(f"{name} must have the shape {wanted}, not {checks.shape(x)}")

@@ -68,10 +68,11 @@ def config_from_hf(hf_config: Mapping[str, Any]) -> ViTConfig:
     """
     c = dict(hf_config)
     dropout = c.get("hidden_dropout_prob", 0.0)
-    if c.get("attention_probs_dropout_prob", 0.0) != dropout:
+    of_weights = c.get("attention_probs_dropout_prob", 0.0)
+    if dropout != of_weights:
         raise ValueError(
             "hf_config must have one share of dropout, but hidden_dropout_prob is "
-            f"{dropout} and attention_probs_dropout_prob {c['attention_probs_dropout_prob']}"
+            f"{dropout} and attention_probs_dropout_prob {of_weights}"
         )
     if (activation := c.get("hidden_act", "gelu")) not in _ACTIVATIONS:
         raise ValueError(
