@@ -172,6 +172,11 @@ def test_the_numbers_of_vowels_are_counted_again():
     ):
         assert sentence in PAGE
 
+    middle = np.concatenate([u.frames for u in train]).mean(0)
+    missed = sum(((u.frames[1:-1] - (u.frames[:-2] + u.frames[2:]) / 2) ** 2).sum() for u in test)
+    around = sum(((u.frames[1:-1] - middle) ** 2).sum() for u in test)
+    assert f"leaves {missed / around:.1%}".replace("%", " %") + " of the variance" in PAGE
+
     mean, std = x.mean(0), x.std(0)
     fit = LogisticRegression(max_iter=5000).fit((x - mean) / std, y)
     wrong = (fit.predict((x_test - mean) / std) != y_test).sum()

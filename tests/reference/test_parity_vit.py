@@ -45,7 +45,7 @@ def ours_of(theirs, kind):
     config = config_from_hf({**theirs.config.to_dict(), "architectures": names})
     if kind == "body":
         config = dataclasses.replace(config, pooler=False)
-    return from_hf(theirs.state_dict(), config).eval()
+    return from_hf(theirs.state_dict(), config)
 
 
 def hidden_states(model, images):
@@ -111,7 +111,9 @@ def test_the_attention_weights_and_the_gradients():
 def test_there_and_back_to_the_bit(kind, dtype):
     theirs = theirs_of(kind).to(dtype)
     state = theirs.state_dict()
-    again = to_hf(ours_of(theirs, kind))
+    ours = ours_of(theirs, kind)
+    assert not ours.training
+    again = to_hf(ours)
     assert again.keys() == state.keys()
     for name, tensor in state.items():
         assert again[name].dtype == dtype
@@ -119,8 +121,12 @@ def test_there_and_back_to_the_bit(kind, dtype):
     with torch.no_grad():
         for p in theirs.parameters():
             p.zero_()
+    assert all(p.any() for p in ours.parameters())  # copies there
+    with torch.no_grad():
+        for p in ours.parameters():
+            p.zero_()
+    assert all(tensor.any() for tensor in again.values())  # and back
     theirs.load_state_dict(again)
-    assert all(tensor.any() for tensor in again.values())  # from_hf took copies
 
 
 @pytest.mark.parametrize("kind", ["pooler", "classifier"])
@@ -131,7 +137,7 @@ def test_the_files_of_released_models(kind, tmp_path):
     assert any("attention.attention.query" in name for name in state)  # the older names
     config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     images = torch.randn(B, C, *IMAGE)
-    ours = from_hf(state, config_from_hf(config)).eval()
+    ours = from_hf(state, config_from_hf(config))
     assert (ours.pooler is None, ours.output is None) == (kind != "pooler", kind == "pooler")
     close(ours(images)[0], theirs(images)[0])
 
@@ -155,7 +161,7 @@ def masked_autoencoders():
     ).eval()  # fmt: skip
     state = theirs.state_dict()
     body = {name.removeprefix("vit."): t for name, t in state.items() if name.startswith("vit.")}
-    ours.encoder = from_hf(body, ours.encoder.config).eval()
+    ours.encoder = from_hf(body, ours.encoder.config)
     by_channel = torch.arange(4 * 4 * C).view(4, 4, C).permute(2, 0, 1).flatten()
     with torch.no_grad():
         ours.narrow.load_state_dict(theirs.decoder.decoder_embed.state_dict())

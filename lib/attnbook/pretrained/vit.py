@@ -113,7 +113,7 @@ def from_hf(state_dict: Mapping[str, Tensor], config: ViTConfig) -> ViT:
         config: from `config_from_hf`.
 
     Returns:
-        The model, with the weights' dtype, in training mode as a new one.
+        The model, in the weights' dtype and in `eval()` mode.
 
     Raises:
         ValueError: weights that the configuration has no place for, or that it lacks; positions
@@ -141,7 +141,7 @@ def from_hf(state_dict: Mapping[str, Tensor], config: ViTConfig) -> ViT:
                 f"{(1, *wanted) if batched else tuple(wanted)}, not {tuple(theirs[name].shape)}"
             )
     model.to(next(iter(ours.values())).dtype).load_state_dict(ours)
-    return model
+    return model.eval()
 
 
 def to_hf(model: ViT) -> dict[str, Tensor]:
@@ -151,8 +151,7 @@ def to_hf(model: ViT) -> dict[str, Tensor]:
         model: a ViT; with n_classes it makes the weights of `ViTForImageClassification`.
 
     Returns:
-        A state_dict for `load_state_dict` in `transformers` 5. The tensors are the model's own, as
-        those of its `state_dict`.
+        A state_dict for `load_state_dict` in `transformers` 5; its tensors are copies.
 
     Raises:
         ValueError: what theirs cannot be: positions that are not learned, pre_norm False, or
@@ -160,7 +159,7 @@ def to_hf(model: ViT) -> dict[str, Tensor]:
 
     Chapter: 16_vit
     """
-    ours = model.state_dict()
+    ours = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
     classifies = model.config.n_classes is not None
     return {
         f"vit.{name}" if classifies and not name.startswith("classifier.") else name: (
