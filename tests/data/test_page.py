@@ -5,9 +5,11 @@ import shlex
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from attnbook.data import archive, minilm, sotu, zh_vocab
+from attnbook.data import archive, minilm, mnist5k, sotu, vowels, zh_vocab
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES
 
@@ -145,6 +147,65 @@ def test_the_numbers_of_sotu_are_counted_again():
         f"{sum(len(re.findall('[Aa]pplause]', text)) for text in texts)} times [Applause]",
     ):
         assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_mnist5k_are_counted_again():
+    images, labels = mnist5k.load()
+    sides = mnist5k.split(images, labels)
+    for name, (x, y) in zip(("train", "validation", "test"), sides, strict=True):
+        assert f"| {name} | {len(x):,} | {set(np.bincount(y)).pop()} |" in PAGE
+    for sentence in (
+        f"{len(images):,} images, all different; 500 of each label",
+        f"{(images == 0).mean():.1%}".replace("%", " %") + " of all pixels are 0",
+        f"{(images.max(0) == 0).sum()} of the {28 * 28} pixels are 0 in every image",
+    ):
+        assert sentence in PAGE
+
+    (x, y), (x_valid, y_valid), (x_test, y_test) = (
+        (x.reshape(len(x), -1).astype(np.float32) / 255, y) for x, y in sides
+    )
+    fits = [LogisticRegression(C=C, max_iter=1000).fit(x, y) for C in (1, 0.1, 0.01)]
+    best = max(fits, key=lambda fit: fit.score(x_valid, y_valid))
+    distances = (x**2).sum(1) - 2 * x_test @ x.T  # without what is the same for all
+    nearest = y[distances.argmin(1)]
+    # An image more or less may be right where the sums are taken in another order.
+    assert best.score(x_test, y_test) == pytest.approx(0.90, abs=0.006)
+    assert (nearest == y_test).mean() == pytest.approx(0.96, abs=0.003)
+    assert "(divided by 255) is right for 90 % of the test images" in PAGE
+    assert "nearest training image is right for 96 %" in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_vowels_are_counted_again():
+    train, test = vowels.load()
+    (x, y), (x_test, y_test) = (
+        (np.stack([u.frames.mean(0) for u in side]), np.array([u.speaker for u in side]))
+        for side in (train, test)
+    )
+    frames, counts = sum(len(u.frames) for u in train + test), np.bincount(y_test)
+    of_train, of_test = (sum(len(u.frames) for u in side) for side in (train, test))
+    spread = np.concatenate([u.frames for u in train]).std(0)
+    for sentence in (
+        f"{len(train + test)} utterances, all different, by 9 speakers; {frames:,} frames",
+        f"| train | {len(train)} | 30 | {of_train:,} |",
+        f"| test | {len(test)} | {', '.join(map(str, counts))} | {of_test:,} |",
+        f"7 to 29 frames, {frames / 640:.1f} on average",
+        f"is right for {counts.max() / len(test):.1%}".replace("%", " %") + " of them",
+        f"from {spread[0]:.2f} for the first down to {spread.min():.2f}",
+    ):
+        assert sentence in PAGE
+
+    middle = np.concatenate([u.frames for u in train]).mean(0)
+    missed = sum(((u.frames[1:-1] - (u.frames[:-2] + u.frames[2:]) / 2) ** 2).sum() for u in test)
+    around = sum(((u.frames[1:-1] - middle) ** 2).sum() for u in test)
+    assert f"leaves {missed / around:.1%}".replace("%", " %") + " of the variance" in PAGE
+
+    mean, std = x.mean(0), x.std(0)
+    fit = LogisticRegression(max_iter=5000).fit((x - mean) / std, y)
+    wrong = (fit.predict((x_test - mean) / std) != y_test).sum()
+    assert f"brought to mean 0 and spread 1, is right for {1 - wrong / 370:.0%}"[:-1] in PAGE
+    assert f"{wrong} of the 370 test utterances are wrong with the means alone" in PAGE
 
 
 @pytest.mark.slow

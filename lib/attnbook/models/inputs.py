@@ -11,8 +11,8 @@ from attnbook.cache import KeyValueCache
 from attnbook.embeddings import TokenEmbedding
 from attnbook.positions import LearnedPositions, SinusoidalPositions, places
 
-_ADDED = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
-POSITIONS = (*_ADDED, "rotary", "none")
+ADDED = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
+POSITIONS = (*ADDED, "rotary", "none")
 
 
 class InputEmbedding(nn.Module):
@@ -51,7 +51,7 @@ class InputEmbedding(nn.Module):
         checks.probability(dropout=dropout)
         self.max_len = max_len
         self.tokens = TokenEmbedding(vocab_size, d_model)
-        self.positions = _ADDED[positions](d_model, max_len) if positions in _ADDED else None
+        self.positions = ADDED[positions](d_model, max_len) if positions in ADDED else None
         # Sines are large beside the rows of the table, which are small for the sake of a tied
         # output: the paper makes up for it here. Learned vectors are as small as the rows.
         self.scale = math.sqrt(d_model) if positions == "sinusoidal" else 1.0

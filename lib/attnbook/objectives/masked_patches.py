@@ -1,8 +1,10 @@
 """Masked patches: most of an image, or some frames of speech, are hidden and to be restored.
 
 Patches are left out, so that the encoder has less to do: that wants as many hidden in each row, and
-`mask_patches` gives them. Frames of utterances of different lengths are chosen with
-`attnbook.objectives.chosen.choose`, and stay in their places. The loss is the same.
+`mask_patches` gives them, for `attnbook.models.masked_autoencoder`. Utterances of different lengths
+are padded to one, and what is hidden of the padding does not count: the loss takes `hidden & real`.
+Frames that stay in their places, with a mask's vector in theirs, may be chosen row by row with
+`attnbook.objectives.chosen.choose`. The loss is the same.
 """
 
 import torch
@@ -18,7 +20,7 @@ def mask_patches(
 ) -> tuple[Int[Tensor, "B K"], Int[Tensor, "B L"], Bool[Tensor, "B L"]]:
     """Choose which patches of each image to hide, the same number in each.
 
-    Use, with x (B, L, D), and as many copies of a learned vector as are hidden::
+    Use, as `MaskedAutoencoder` does with x (B, L, D) and copies of a learned vector::
 
         visible = torch.take_along_dim(x, keep[..., None], dim=1)  # (B, K, D)
         everything = torch.cat((encoder(visible), copies), dim=1)  # (B, L, D), out of order
@@ -40,7 +42,7 @@ def mask_patches(
         ValueError: a size below 1, or a share that hides all patches.
 
     Source: He et al. 2022 (MAE), section 3.
-    Chapter: 16_vit
+    Chapter: 17_beyond_text
     """
     checks.positive(batch_size=batch_size, n_patches=n_patches)
     checks.generator(generator)
@@ -77,7 +79,7 @@ def patch_loss(
         ValueError: shapes that do not fit, nothing hidden, or normalising patches of one number.
 
     Source: He et al. 2022 (MAE), section 3.
-    Chapter: 16_vit
+    Chapter: 17_beyond_text
     """
     checks.floating(predicted=predicted, target=target)
     checks.boolean("hidden", hidden)
