@@ -25,9 +25,16 @@ RANKS = {
     "objectives": 5,
     "metrics": 6,
     "training": 6,
+    "interactive": 7,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}
-STRANGERS = {"data": MODELS, "tokenization": MODELS, "plots": MODELS | {"checkpoints", "data"}}
+STRANGERS = {
+    "data": MODELS,
+    "tokenization": MODELS,
+    "plots": MODELS | {"checkpoints", "data"},
+    # They show formulas, nothing that was trained.
+    "interactive": MODELS - {"interactive", "attention", "positions"} | {"checkpoints", "data"},
+}
 
 
 def name_of(file):
@@ -116,6 +123,7 @@ OWN_TOOLS = (
     "data.fetch",
     "data.sides",
     "data.sources",
+    "interactive.output",
     "tokenization.frames",
 )
 
