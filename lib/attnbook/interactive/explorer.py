@@ -78,8 +78,9 @@ def positions_explorer(
     header = ["distance", "dot product"]
     caption = f"{kind.capitalize()} positions, {d_head} numbers, base {typed(base)}"
     alt = (
-        f"A curve: the dot product of two {kind} positions of {d_head} numbers over their distance. "
-        f"It is largest at distance 0, {column([products[0]])[0]}, and the same on both sides."
+        f"A curve: the dot product of two {kind} positions of {d_head} numbers over their "
+        f"distance. It is largest at distance 0, {column([products[0]])[0]}, and the same on both "
+        "sides."
     )
     picture = quote(_picture(products), safe=" =/:,'()")
     return InteractiveFigure(
@@ -105,7 +106,7 @@ def _picture(products: list[float]) -> str:
     longest = len(products) - 1
     low, high = min(0.0, *products), max(products)
 
-    def across(distance: float) -> float:
+    def across(distance: int) -> float:
         return LEFT + (distance / longest + 1) / 2 * (WIDTH - LEFT - RIGHT)
 
     def down(product: float) -> float:
@@ -120,13 +121,13 @@ def _picture(products: list[float]) -> str:
     )
     ticks += "".join(
         f"<text x='{LEFT - 6}' y='{down(y) + 4:.0f}' text-anchor='end'>{typed(y)}</text>"
-        for y in (0, high)
+        for y in (0.0, high)
     )
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' "
         "font-family='sans-serif' font-size='12'>"
         f"<rect width='{WIDTH}' height='{HEIGHT}' fill='white'/>"
-        f"<path d='M{LEFT} {down(0):.1f}H{WIDTH - RIGHT}' stroke='grey'/>"
+        f"<path d='M{LEFT} {down(0.0):.1f}H{WIDTH - RIGHT}' stroke='grey'/>"
         f"<polyline points='{points}' fill='none' stroke='rgb(0,114,178)' stroke-width='2'/>{ticks}"
         f"<text x='{across(0):.0f}' y='{HEIGHT - 6}' text-anchor='middle'>distance</text></svg>"
     )

@@ -73,12 +73,12 @@ def text_table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
-def short(x: float) -> float:
+def short(x: float | int) -> float:
     """A number as a reader would type it: 0.1, not the 0.10000000149 of float32."""
     return float(f"{x:.6g}")
 
 
-def typed(x: float) -> str:
+def typed(x: float | int) -> str:
     """The number `short(x)` without needless digits, with a true minus sign."""
     return f"{short(x) + 0.0:.6g}".replace("-", MINUS)
 
