@@ -213,13 +213,14 @@ start("explorer", (live, given) => {
           make("td", {}, text)));
     }));
     const low = Math.min(state.query, state.key);
-    const moved = [state.query - low, state.key - low];
-    const far = [state.query - low + last - Math.abs(distance), state.key - low + last - Math.abs(distance)];
-    const elsewhere = low ? moved : far;
+    // The same distance at the start, or at the end where the places are at the start already.
+    const by = low ? -low : last - Math.abs(distance);
+    const elsewhere = [state.query + by, state.key + by];
     says.textContent =
       `Query at place ${state.query}, key at place ${state.key}: distance ` +
-      `${sign(String(distance))}, dot product ${shown(now)}. At places ${elsewhere.join(" and ")}, ` +
-      `the same distance, it is ${shown(product(...elsewhere))}.`;
+      `${sign(String(distance))}, dot product ${shown(now)}. ` + (by
+        ? `At places ${elsewhere.join(" and ")}, the same distance, it is ${shown(product(...elsewhere))}.`
+        : "No other two places are so far apart.");
   };
 
   const heading = (text, more) =>
