@@ -24,6 +24,10 @@ start("explorer", (live, given) => {
 
   // --- what is chosen
 
+  const choose = (key, value) => {
+    state[key] = value;
+    show();
+  };
   const names = (kind, name) => make("span", { class: `name of-${kind}` }, name);
   const slider = (kind, name, low, move) => {
     const at = make("span", { class: "at", "aria-hidden": "true" });
@@ -61,10 +65,7 @@ start("explorer", (live, given) => {
   const options = (values, own) => [...new Set([...values, own])].sort((a, b) => a - b);
   const select = (name, values, key) => {
     const element = make("select", {
-      onchange: () => {
-        state[key] = Number(element.value);
-        show();
-      },
+      onchange: () => choose(key, Number(element.value)),
     }, ...options(values, given[key]).map((x) => make("option", { value: x }, grouped(x))));
     return { element, label: make("label", {}, name, element) };
   };
@@ -75,19 +76,13 @@ start("explorer", (live, given) => {
   const kinds = ["sinusoidal", "rotary"].map((kind) => {
     const input = make("input", {
       type: "radio", name: group, value: kind,
-      onchange: () => {
-        state.kind = kind;
-        show();
-      },
+      onchange: () => choose("kind", kind),
     });
     return { kind, input, label: make("label", {}, input, kind) };
   });
   const other = make("input", {
     type: "checkbox",
-    onchange: () => {
-      state.other = other.checked;
-      show();
-    },
+    onchange: () => choose("other", other.checked),
   });
   const otherLabel = make("label", {}, other, "key is another vector than query");
 
