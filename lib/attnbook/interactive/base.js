@@ -11,6 +11,10 @@ const make = (tag, attributes = {}, ...children) => {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false) element.setAttribute(name, value);
   }
+  // JupyterLab takes arrows and letters from what has the focus, unless that itself says no.
+  if (/^(input|select|button|summary)$/.test(tag)) {
+    element.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
   element.append(...children);
   return element;
 };

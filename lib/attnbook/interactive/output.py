@@ -31,10 +31,9 @@ class InteractiveFigure(HTML):
         )
         # In an attribute, escaped: nothing that the numbers or words hold can end it.
         data = html.escape(json.dumps(start, ensure_ascii=False, allow_nan=False))
-        # JupyterLab leaves the arrow keys to what has this attribute.
         super().__init__(
-            f'<div class="attnbook" data-figure="{name}" data-start="{data}" '
-            f'data-lm-suppress-shortcuts="true">\n<style>\n{style}</style>\n'
+            f'<div class="attnbook" data-figure="{name}" data-start="{data}">\n'
+            f"<style>\n{style}</style>\n"
             f'<div class="still">\n{still}\n</div>\n</div>\n'
             f'<script>\n(() => {{\n"use strict";\n{script}}})();\n</script>'
         )
