@@ -35,6 +35,7 @@ OWN_TOOLS = (
     "attnbook.data.archive.",
     "attnbook.data.fetch.",
     "attnbook.data.sides.",
+    "attnbook.interactive.output.",
     "attnbook.tokenization.frames.",
 )
 MAX_CELLS = 40  # code cells, the set-up cell included

@@ -30,9 +30,16 @@ RANKS = {
     "parallel": 5,
     "optimizers": 5,
     "training": 6,
+    "interactive": 7,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}
-STRANGERS = {"data": MODELS, "tokenization": MODELS, "plots": MODELS | {"checkpoints", "data"}}
+STRANGERS = {
+    "data": MODELS,
+    "tokenization": MODELS,
+    "plots": MODELS | {"checkpoints", "data"},
+    # They show formulas, nothing that was trained.
+    "interactive": MODELS - {"interactive", "attention", "positions"} | {"checkpoints", "data"},
+}
 
 
 def name_of(file):
@@ -122,6 +129,7 @@ OWN_TOOLS = (
     "data.fetch",
     "data.sides",
     "data.sources",
+    "interactive.output",
     "pretrained.states",
     "tokenization.frames",
 )
