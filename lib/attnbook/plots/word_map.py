@@ -20,8 +20,8 @@ def word_map(
     """Words in the plane, with a marker and a colour for each group, and one scale on both axes.
 
     Args:
-        groups: for each name, the points (n, 2), an array or a tensor, and their n words. An
-            empty word is a point without a label.
+        groups: for each name, the points (n, 2), an array or a tensor, and their n words. A word
+            that would be written over an earlier one is left out; its point is drawn.
         xlabel, ylabel: what the axes are.
         ax: where to draw; a new figure unless given.
 
@@ -50,5 +50,11 @@ def word_map(
         ax.set(xlabel=xlabel, ylabel=ylabel)
         ax.set_aspect("equal", adjustable="datalim")
         ax.margins(x=0.12)
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        ax.figure.canvas.draw()  # only now is known where the words stand
+        taken = []
+        for label in ax.texts:
+            box = label.get_window_extent()
+            label.set_visible(not box.count_overlaps(taken))
+            taken += [box] if label.get_visible() else []
     return ax.figure, ax
