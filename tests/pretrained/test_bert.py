@@ -165,6 +165,12 @@ def test_the_body_of_a_model_with_a_head():
         assert all(torch.equal(x, body.state_dict()[k]) for k, x in wanted.state_dict().items())
 
 
+def test_what_is_of_no_known_head_is_not_left_out():
+    there = to_hf(model_of(BertTokenClassifier)) | {"lm_head.weight": torch.zeros(V, D)}
+    with pytest.raises(ValueError, match=r"unexpected: lm_head\.weight$"):
+        from_hf(there, CONFIG)
+
+
 def test_without_a_pooler():
     config = dataclasses.replace(CONFIG, pooler=False)
     for kind in (BertPretraining, BertTokenClassifier, BertQuestionAnswerer):
