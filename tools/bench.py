@@ -25,7 +25,10 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 from attnbook import masks
 from attnbook.attention import MultiHeadAttention, fused_attention
+from attnbook.decoding.one_by_one import greedy
+from attnbook.decoding.steps import GPTStep
 from attnbook.layers import EncoderLayer
+from attnbook.pretrained import gpt2
 from attnbook.windowed import windowed_attention
 
 SIZES = [(32, 64, 128, 4), (8, 256, 256, 8), (2, 1024, 512, 8)]  # B, T, D, H
@@ -124,7 +127,7 @@ def layer_rows(rounds: int) -> list[list[str]]:
             hidden_size=D, num_attention_heads=H, intermediate_size=4 * D, hidden_act="gelu",
             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="sdpa",
         )  # fmt: skip
-        gpt2 = transformers.GPT2Config(
+        block = transformers.GPT2Config(
             n_embd=D, n_head=H, n_inner=4 * D, n_positions=T, attn_implementation="sdpa",
             resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0,
         )  # fmt: skip
@@ -147,7 +150,7 @@ def layer_rows(rounds: int) -> list[list[str]]:
             ),
             "causal layer / transformers' GPT-2 block": (
                 forward_backward(decoder_only, x, causal),
-                forward_backward(GPT2Block(gpt2, layer_idx=0), x),
+                forward_backward(GPT2Block(block, layer_idx=0), x),
             ),
         }
         for name, (ours_run, theirs_run) in pairs.items():
@@ -157,6 +160,38 @@ def layer_rows(rounds: int) -> list[list[str]]:
             rows.append(
                 [name, size, f"{result['ms']:.1f} ms", f"{result['theirs']:.2f}", f"{bytes_:.2f}"]
             )
+    return rows
+
+
+def generation_rows(rounds: int, max_new: int = 256) -> list[list[str]]:
+    """Greedy text with the cache, from equal weights; both must write the same."""
+    rows = []
+    for B, D, H, n_layers in ((1, 128, 4, 4), (4, 256, 8, 4)):
+        torch.manual_seed(0)
+        config = transformers.GPT2Config(
+            vocab_size=1000, n_positions=16 + max_new, n_embd=D, n_head=H, n_layer=n_layers,
+            resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0, eos_token_id=None, bos_token_id=None,
+        )  # fmt: skip
+        theirs = transformers.GPT2LMHeadModel(config).eval()
+        ours = gpt2.from_hf(theirs.state_dict(), gpt2.config_from_hf(config.to_dict())).eval()
+        prompt = torch.randint(1000, (B, 16))
+        options = {"max_new_tokens": max_new, "do_sample": False, "pad_token_id": 0}
+        mask = torch.ones_like(prompt)
+        runs = {
+            "ours": lambda p=prompt, m=ours: greedy(GPTStep(m), p, max_new=max_new),
+            "theirs": lambda p=prompt, m=theirs, a=mask, o=options: m.generate(
+                p, attention_mask=a, **o
+            ),
+        }
+        if not torch.equal(runs["ours"](), runs["theirs"]()[:, 16:]):
+            raise RuntimeError("the two wrote different texts: they cannot be compared")
+        result = ratios(runs, max(3, rounds // 3))
+        bytes_ = peak_bytes(runs["theirs"]) / peak_bytes(runs["ours"])
+        size = f"{B} × {max_new} × {D}, {H} heads, {n_layers} layers"
+        name = "greedy text with a cache / transformers' generate"
+        rows.append(
+            [name, size, f"{result['ms']:.0f} ms", f"{result['theirs']:.2f}", f"{bytes_:.2f}"]
+        )
     return rows
 
 
@@ -231,7 +266,8 @@ def main() -> int:
     torch.set_num_threads(1)
     print(f"{machine()}\n")
     head = ["ours / theirs", "B × T × D", "ours", "theirs takes × as long", "and × the memory"]
-    print(markdown(head, layer_rows(options.rounds)), "\n")
+    rows = layer_rows(options.rounds) + generation_rows(options.rounds)
+    print(markdown(head, rows), "\n")
     rows = window_rows(options.rounds, options.longest)
     head = ["L", "blocked", "masked ×", "full ×", "blocked, peak", "masked, peak", "full, peak"]
     print(markdown(head, rows), "\n")
