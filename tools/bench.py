@@ -136,11 +136,11 @@ def layer_rows(rounds: int) -> list[list[str]]:
         ours = EncoderLayer(D, H, 4 * D, activation="gelu")
         decoder_only = EncoderLayer(D, H, 4 * D, activation="gelu_tanh", pre_norm=True)
         pairs = {
-            "attention / nn.MultiheadAttention": (
+            "attention / `nn.MultiheadAttention`": (
                 forward_backward(SelfAttention(MultiHeadAttention(D, H)), x),
                 forward_backward(SelfAttention(theirs), x, need_weights=False),
             ),
-            "encoder layer / nn.TransformerEncoderLayer": (
+            "encoder layer / `nn.TransformerEncoderLayer`": (
                 forward_backward(ours, x),
                 forward_backward(layer, x),
             ),
@@ -187,8 +187,8 @@ def generation_rows(rounds: int, max_new: int = 256) -> list[list[str]]:
             raise RuntimeError("the two wrote different texts: they cannot be compared")
         result = ratios(runs, max(3, rounds // 3))
         bytes_ = peak_bytes(runs["theirs"]) / peak_bytes(runs["ours"])
-        size = f"{B} × {max_new} × {D}, {H} heads, {n_layers} layers"
-        name = "greedy text with a cache / transformers' generate"
+        size = f"{B} × {max_new} × {D}, {n_layers} layers of {H} heads"
+        name = "cached greedy text / transformers' `generate`"
         rows.append(
             [name, size, f"{result['ms']:.0f} ms", f"{result['theirs']:.2f}", f"{bytes_:.2f}"]
         )
@@ -222,6 +222,15 @@ def window_rows(rounds: int, longest: int, width: int = 64, d: int = 32) -> list
         )
         L *= 2
     return rows
+
+
+def by_size(rows: list[list[str]], first: str) -> str:
+    """One line a comparison and one column a size: time and, in brackets, memory."""
+    sizes = list(dict.fromkeys(row[1] for row in rows))
+    cells = {(name, size): f"{times} ({memory})" for name, size, _, times, memory in rows}
+    names = dict.fromkeys(row[0] for row in rows)
+    lines = [[name, *(cells[name, size] for size in sizes)] for name in names]
+    return markdown([first, *sizes], lines)
 
 
 def slope(rows: list[list[str]]) -> float:
@@ -265,9 +274,13 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(f"{machine()}\n")
-    head = ["ours / theirs", "B × T × D", "ours", "theirs takes × as long", "and × the memory"]
-    rows = layer_rows(options.rounds) + generation_rows(options.rounds)
-    print(markdown(head, rows), "\n")
+    print("How many times ours theirs takes, forward and backward; in brackets, memory.\n")
+    print(by_size(layer_rows(options.rounds), "ours / theirs; B × T × D"), "\n")
+    print(by_size(generation_rows(options.rounds), "ours / theirs; B × new tokens × D"), "\n")
+    print(
+        "Blocked attention, one head 32 wide, a window of 64 on either side, forward and backward;"
+    )
+    print("the others: how many times as long.\n")
     rows = window_rows(options.rounds, options.longest)
     head = ["L", "blocked", "masked ×", "full ×", "blocked, peak", "masked, peak", "full, peak"]
     print(markdown(head, rows), "\n")
