@@ -36,14 +36,14 @@ def small():
 
 def test_an_utterance_becomes_ids_and_marks_are_not_scored():
     u = utterance(["我", "新", "好", "?"], ["r", "a", "a", "?"])
-    ids, targets = tagging.encode(u, WORD_IDS, TAG_IDS)
+    ids, targets = tagging.encode_utterance(u, WORD_IDS, TAG_IDS)
     assert ids.tolist() == [2, UNKNOWN, 3, 4]
     assert targets.tolist() == [3, 1, 1, IGNORE]
 
 
 def test_batches_hold_like_lengths_and_nothing_is_lost():
     pairs = [pair(*range(n, 2 * n)) for n in (5, 1, 4, 1, 3, 2)]
-    batches = tagging.batched(pairs, 4)
+    batches = tagging.tagging_batches(pairs, 4)
     found = sorted(row[row != PAD].tolist() for ids, _ in batches for row in ids)
     assert found == sorted(ids.tolist() for ids, _ in pairs)
     for ids, targets in batches:
@@ -52,7 +52,7 @@ def test_batches_hold_like_lengths_and_nothing_is_lost():
         assert (len(ids) - 1) * ids.shape[1] < 4
     lengths = sorted((ids != PAD).sum(1).tolist() for ids, _ in batches)
     assert lengths == [[1, 1], [2, 3], [4], [5]]
-    again = tagging.batched(pairs, 4)
+    again = tagging.tagging_batches(pairs, 4)
     assert all(torch.equal(a[0], b[0]) for a, b in zip(batches, again, strict=True))
 
 
@@ -61,9 +61,9 @@ def test_the_most_frequent_tag_is_counted_and_padding_is_not():
     assert (task.vocab_size, task.n_tags) == (5, 4)
     model = MostFrequentTag(task)
     assert model(torch.tensor([[3, 2]])).tolist() == [[[0, 1, 2, 0], [0, 0, 0, 0]]]
-    assert tagging.accuracy(model, task.train) == pytest.approx(2 / 3)
-    assert tagging.accuracy(model, task.train, lambda ids: ids == 3) == pytest.approx(2 / 3)
-    first = tagging.accuracy(model, task.train, lambda ids: torch.tensor([[True, False]] * 2))
+    assert tagging.tag_accuracy(model, task.train) == pytest.approx(2 / 3)
+    assert tagging.tag_accuracy(model, task.train, lambda ids: ids == 3) == pytest.approx(2 / 3)
+    first = tagging.tag_accuracy(model, task.train, lambda ids: torch.tensor([[True, False]] * 2))
     assert first == 0.5
 
 
@@ -71,7 +71,7 @@ def test_the_loss_is_that_of_the_words_that_count():
     scores = torch.zeros(2, 2, 4)
     scores[0, 0, 1] = math.log(3)  # p = 3/6 at the first word, 1/4 at the others
     scores[1, 1] = 100.0 * torch.arange(4)  # padding
-    loss = tagging.cross_entropy(Fixed(scores), small().train[0])
+    loss = tagging.tag_loss(Fixed(scores), small().train[0])
     assert loss.item() == pytest.approx((math.log(2) + 2 * math.log(4)) / 3)
 
 
@@ -109,4 +109,4 @@ def test_the_real_task_has_the_sides_of_the_data_and_the_counted_baseline():
         assert max(ids.numel() for ids, _ in batches) < 1024 + 200
     assert task.n_tags == len(hkcancor.TAGS)
     assert set(task.word_ids.values()) == set(range(2, task.vocab_size))
-    assert tagging.accuracy(MostFrequentTag(task), task.test) == pytest.approx(0.857, abs=5e-4)
+    assert tagging.tag_accuracy(MostFrequentTag(task), task.test) == pytest.approx(0.857, abs=5e-4)

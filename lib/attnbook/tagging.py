@@ -72,11 +72,14 @@ def load(tokens: int = 1024) -> Tagging:
     often = (word for word, n in counts.items() if n > 1)
     word_ids = {word: i for i, word in enumerate(often, start=2)}
     tag_ids = {tag: i for i, tag in enumerate(sorted(hkcancor.TAGS))}
-    sides = (batched([encode(u, word_ids, tag_ids) for u in us], tokens) for us in (train, test))
+    sides = (
+        tagging_batches([encode_utterance(u, word_ids, tag_ids) for u in us], tokens)
+        for us in (train, test)
+    )
     return Tagging(word_ids, tag_ids, *sides)
 
 
-def encode(
+def encode_utterance(
     u: hkcancor.Utterance, word_ids: dict[str, int], tag_ids: dict[str, int]
 ) -> tuple[Int[Tensor, " T"], Int[Tensor, " T"]]:
     """The word ids of one utterance and its tag ids, `IGNORE` at a mark such as "?".
@@ -91,7 +94,7 @@ def encode(
     return torch.tensor(ids), torch.tensor(targets)
 
 
-def batched(pairs: Iterable[Batch], tokens: int) -> list[Batch]:
+def tagging_batches(pairs: Iterable[Batch], tokens: int) -> list[Batch]:
     """Pairs of like length together, filled up with `PAD` and `IGNORE`, in a fixed random order.
 
     Args:
@@ -114,7 +117,7 @@ def batched(pairs: Iterable[Batch], tokens: int) -> list[Batch]:
     return [(pad(list(ids), True, PAD), pad(list(y), True, IGNORE)) for ids, y in columns]
 
 
-def cross_entropy(model: nn.Module, batch: Batch) -> Tensor:
+def tag_loss(model: nn.Module, batch: Batch) -> Tensor:
     """The loss of a model from ids (B, T) to scores (B, T, tags), over the words that count.
 
     Chapter: 04_self_attention
@@ -123,7 +126,7 @@ def cross_entropy(model: nn.Module, batch: Batch) -> Tensor:
     return F.cross_entropy(model(ids).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
 
 
-def accuracy(
+def tag_accuracy(
     model: nn.Module,
     batches: list[Batch],
     counted: Callable[[Tensor], Tensor] = lambda ids: ids != PAD,
@@ -172,7 +175,7 @@ class MostFrequentTag(nn.Module):
         return self.counts[ids]
 
 
-def classifier(width: int, n_tags: int) -> nn.Sequential:
+def tag_classifier(width: int, n_tags: int) -> nn.Sequential:
     """A small network from `width` numbers to one score for each tag.
 
     Chapter: 04_self_attention
@@ -203,7 +206,7 @@ class WindowTagger(nn.Module):
             raise ValueError(f"width must be odd, as many words on either side, not {width}")
         self.width = width
         self.embedding = TokenEmbedding(task.vocab_size, d_model, pad_id=PAD, std=0.1)
-        self.classify = classifier(width * d_model, task.n_tags)
+        self.classify = tag_classifier(width * d_model, task.n_tags)
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T n"]:
         """ids (B, T) -> scores (B, T, tags)."""
