@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from attnbook.data import archive, minilm, mnist5k, sotu, vowels, zh_vocab
+from attnbook.data import archive, cmudict, minilm, mnist5k, sotu, vowels, zh_vocab
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES
 
@@ -85,6 +85,44 @@ def test_the_numbers_of_hkcancor_are_counted_again():
         f"Of the test tokens, {percent(unknown, len(right))} are words that do not occur",
         f"{percent(len(again), len(sides[2]))} of the test utterances "
         f"({percent(sum(len(u.words) for u in again), len(right))} of the test tokens)",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_cmudict_are_counted_again():
+    entries, plain = cmudict.load(), cmudict.load(stress=False)
+    sides = cmudict.split(entries)
+
+    def sounds(some):
+        return [sound for entry in some for sound in entry.pronunciations]
+
+    def of_letters(some):
+        return sum(re.fullmatch("[a-z]+", entry.word) is not None for entry in some)
+
+    def percent(test):
+        return f"{sum(map(test, sides[2])) / len(sides[2]):.1%}".replace("%", " %")
+
+    def has_kin(entry):
+        ends = ("s", "'s", "ed", "ing")
+        cut = [entry.word.removesuffix(end) for end in ends if entry.word.endswith(end)]
+        return any(word in trained for word in [*cut, *(entry.word + end for end in ends)])
+
+    for name, part in zip(("train", "validation", "test"), sides, strict=True):
+        row = f"| {name} | {len(part):,} | {len(sounds(part)):,} | {of_letters(part):,} |"
+        assert row in PAGE
+    trained, heard = {entry.word for entry in sides[0]}, set(sounds(sides[0]))
+    for sentence in (
+        f"{len(entries):,} words; {len(sounds(entries)):,} pronunciations, "
+        f"{sum(map(len, sounds(entries))) / len(sounds(entries)):.1f} phonemes each on average; "
+        f"{len({p for s in sounds(plain) for p in s})} phonemes, "
+        f"or {len({p for s in sounds(entries) for p in s})} with stress",
+        f"and {len(sounds(plain)):,} are left",
+        f"{sum(len(e.pronunciations) > 1 for e in entries):,} words have more than one",
+        f"{of_letters(entries):,} words are made of the letters a to z alone. "
+        f"{sum(chr(39) in e.word for e in entries):,} have an apostrophe",
+        f"{percent(has_kin)} of the test words have in training",
+        f"{percent(lambda e: any(s in heard for s in e.pronunciations))} sound like a word",
     ):
         assert sentence in PAGE
 

