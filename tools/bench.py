@@ -201,8 +201,8 @@ def window_rows(rounds: int, longest: int, width: int = 64, d: int = 32) -> list
     L = 128
     while longest >= L:
         torch.manual_seed(0)
-        q, k, v = (torch.randn(1, L, d, requires_grad=True) for _ in range(3))
-        upstream = torch.randn(1, L, d)
+        q, k, v = (torch.randn(1, 1, L, d, requires_grad=True) for _ in range(3))
+        upstream = torch.randn(1, 1, L, d)
 
         def back(output: Tensor, upstream: Tensor = upstream) -> None:
             output.backward(upstream)
