@@ -194,6 +194,13 @@ def test_a_mask_of_each_shape_reaches_the_weights(kind, need_weights, training):
     torch.testing.assert_close(output, wanted, atol=1e-6, rtol=0)
 
 
+def test_the_places_of_a_rotation_are_on_the_device_of_the_inputs():
+    module, x = MultiHeadAttention(D, H, rotate=RotaryPositions(D // H)), drawn(B, S, D)
+    with torch.device("meta"):  # where all goes that is made without a device
+        output, _ = module(x, x, x)
+    assert torch.equal(output, module(x, x, x)[0])
+
+
 @given(
     st.integers(1, 5), st.integers(0, 4), st.booleans(), st.booleans(), st.booleans(),
     st.integers(0, 10**6),

@@ -168,6 +168,16 @@ def test_a_row_that_is_done_is_left_alone(table_step):
     assert both.tolist() == [[[3, 3, 3], [0, 3, 3]], [[2, 3, 3], [1, 2, 3]]]
 
 
+def test_all_is_done_on_the_device_of_the_prompt(make_step, prompts):
+    ids, real = prompts
+    step = make_step("gpt", real=real)
+    wanted = beam_search(step, ids, max_new=3, beams=2, eos=5)
+    with torch.device("meta"):  # where all goes that is made without a device
+        got = beam_search(step, ids, max_new=3, beams=2, eos=5)
+    assert torch.equal(got[0], wanted[0])
+    assert torch.equal(got[1], wanted[1])
+
+
 @pytest.mark.usefixtures("plain")
 def test_bad_input(make_step, prompts):
     step, (ids, _) = make_step("gpt"), prompts
