@@ -154,5 +154,6 @@ def test_bad_input(make_step, prompts):
     ):
         with pytest.raises(ValueError, match=error):
             sample(step, ids, max_new=2, generator=seeded(), **wrong)
+    assert step.cache is None  # all was refused before the model read anything
     with pytest.raises(TypeError, match=r"generator must be a torch\.Generator, not int"):
         sample(step, ids, max_new=2, generator=3)
