@@ -168,6 +168,25 @@ def test_a_row_that_is_done_is_left_alone(table_step):
     assert both.tolist() == [[[3, 3, 3], [0, 3, 3]], [[2, 3, 3], [1, 2, 3]]]
 
 
+@pytest.mark.usefixtures("plain")
+def test_narrow_ids_are_taken(table_step):
+    prompt = torch.tensor([[2], [0]])
+    step = table_step(torch.randn(4, 4))
+    wanted = beam_search(step, prompt, max_new=3, beams=2)
+    got = beam_search(step, prompt.to(torch.uint8), max_new=3, beams=2)
+    assert torch.equal(got[0], wanted[0])
+    assert torch.equal(got[1], wanted[1])
+
+
+def test_scores_are_as_precise_in_half_precision(table_step):
+    table = torch.randn(40, 40).bfloat16()
+    write = {"max_new": 5, "beams": 3}
+    half = beam_search(table_step(table), torch.tensor([[2]]), **write)
+    whole = beam_search(table_step(table.double()), torch.tensor([[2]]), **write)
+    assert torch.equal(half[0], whole[0])
+    assert torch.equal(half[1], whole[1])
+
+
 def test_all_is_done_on_the_device_of_the_prompt(make_step, prompts):
     ids, real = prompts
     step = make_step("gpt", real=real)
