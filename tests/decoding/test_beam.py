@@ -147,6 +147,10 @@ def test_fewer_texts_than_beams(table_step):
     assert (scores > -math.inf).tolist() == [[True] * 3 + [False] * 2] * 2
     assert new[0, :3, 0].sort().values.tolist() == [0, 1, 2]
     assert (new[:, 3:] == 1).all()
+    # 1 + 2 * 3 texts of up to two tokens; what did not end at the first leaves nothing behind.
+    new, scores = beam_search(step, prompt, max_new=2, beams=20, eos=2, pad=1)
+    assert (scores > -math.inf).sum(dim=1).tolist() == [7, 7]
+    assert (new[scores == -math.inf] == 1).all()
     # A vocabulary of nothing but the end: there is one text.
     new, scores = beam_search(table_step(torch.zeros(1, 1)), prompt[:1], max_new=4, beams=2, eos=0)
     assert new[0, 0].tolist() == [0]
