@@ -47,6 +47,7 @@ def test_a_word_covers_no_point_and_no_other_word():
     assert 20 < len(boxes) < 40  # some are left out, and not more than must be
     assert sum(len(line.get_xdata()) for line in ax.lines) == 40  # their points are drawn
     assert not any(box.count_overlaps(boxes[:i]) for i, box in enumerate(boxes))
+    assert min(box.x0 for box in boxes) >= ax.bbox.x0  # none over the axis
     reach = 1.9 * fig.dpi / 72  # of a marker, in pixels
     for box in boxes:
         x, y = ax.transData.transform(crowd).T
@@ -55,9 +56,10 @@ def test_a_word_covers_no_point_and_no_other_word():
 
 
 def test_a_word_gives_way_to_the_other_side():
-    _, ax = word_map({"a": ([[0, 0], [0.1, 0], [5, 5]], ["first", "second", "far"])}, **AXES)
-    assert [t.get_visible() for t in ax.texts] == [True] * 3
-    assert [t.get_ha() for t in ax.texts] == ["right", "left", "left"]
+    points, words = [[0, 0], [3, 0], [3.1, 0], [6, 6]], ["zero", "first", "second", "far"]
+    _, ax = word_map({"a": (points, words)}, **AXES)
+    assert [t.get_visible() for t in ax.texts] == [True] * 4
+    assert [t.get_ha() for t in ax.texts] == ["left", "right", "left", "left"]
 
 
 def test_both_axes_have_one_scale_and_can_be_given():

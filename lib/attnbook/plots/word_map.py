@@ -32,8 +32,8 @@ def word_map(
 
     Args:
         groups: for each name, the points (n, 2), an array or a tensor, and their n words. A word
-            stands beside its point, where it covers no point and no earlier word. One that finds
-            no such place is left out; its point is drawn.
+            stands beside its point, where it covers no point, no earlier word and not the axis.
+            One that finds no such place is left out; its point is drawn.
         xlabel, ylabel: what the axes are.
         ax: where to draw; a new figure unless given.
 
@@ -61,7 +61,7 @@ def word_map(
                 ax.annotate(word, point, color=colour, fontsize=8, **near)
         ax.set(xlabel=xlabel, ylabel=ylabel)
         ax.set_aspect("equal", adjustable="datalim")
-        ax.margins(x=0.12)
+        ax.margins(x=0.2)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         ax.figure.canvas.draw()  # only now is known where the points lie
         taken = _boxes_of_points(ax)
@@ -85,7 +85,7 @@ def _put(label: Annotation, place: Place, taken: list[Bbox]) -> bool:
     offset, ha, va = place
     label.set(position=offset, ha=ha, va=va)
     box = label.get_window_extent()
-    if box.count_overlaps(taken):
+    if box.count_overlaps(taken) or box.x0 < label.axes.bbox.x0:
         return False
     taken.append(box)
     return True
