@@ -61,7 +61,7 @@ def word_map(
                 ax.annotate(word, point, color=colour, fontsize=8, **near)
         ax.set(xlabel=xlabel, ylabel=ylabel)
         ax.set_aspect("equal", adjustable="datalim")
-        ax.margins(x=0.2)
+        ax.margins(x=0.12)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         ax.figure.canvas.draw()  # only now is known where the points lie
         taken = _boxes_of_points(ax)
