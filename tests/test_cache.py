@@ -259,6 +259,8 @@ class TestBadInput:
             cache.extend(x, torch.zeros(B, H, 3, 4))
         with pytest.raises(TypeError, match=r"one dtype.*key torch.float64.*cache torch.float32"):
             cache.extend(x.double(), x.double())
+        with pytest.raises(TypeError, match=r"one dtype.*value torch.float64.*cache torch.float32"):
+            cache.extend(x, x.double())
         with pytest.raises(RuntimeError, match=r"a cache keeps no gradients: .* torch.no_grad\(\)"):
             cache.extend(x.requires_grad_(), x)
         assert cache.length == 0
