@@ -287,6 +287,9 @@ class TestBadInput:
             cache.select(torch.tensor([True, False]))
         with pytest.raises(TypeError, match="real must be boolean"):
             cache.expect(torch.ones(B, 2))
+        for size in ((B,), (B, 2, 2), (B + 1, 2)):
+            with pytest.raises(ValueError, match=r"made for 2 sequences, but real .* the shape \("):
+                cache.expect(torch.ones(size).bool())
         with pytest.raises(ValueError, match="max_len = 9 places, of which 0 are filled: 10 more"):
             cache.expect(torch.ones(B, 10).bool())
 
