@@ -132,6 +132,7 @@ def test_the_tied_table(tie):
     model = gpt(tie_output=tie)
     for twin in (model, copy.deepcopy(model)):
         assert (twin.output.weight is twin.body.embed.tokens.weight) == tie
+        assert twin.output.bias is None
 
 
 def test_defaults_and_config_to_json_and_back():
