@@ -278,6 +278,8 @@ class TestBadInput:
             cache.extend(x, torch.zeros(B, H, 3, 4))
         with pytest.raises(TypeError, match=r"one dtype.*key torch.float64.*cache torch.float32"):
             cache.extend(x.double(), x.double())
+        with pytest.raises(TypeError, match=r"one dtype.*value torch.float64.*cache torch.float32"):
+            cache.extend(x, x.double())
         with pytest.raises(RuntimeError, match=r"a cache keeps no gradients: .* torch.no_grad\(\)"):
             cache.extend(x.requires_grad_(), x)
         assert cache.length == 0
@@ -308,8 +310,9 @@ class TestBadInput:
             cache.expect(drawn(B, 2), torch.ones(B, 3).bool())
         with pytest.raises(ValueError, match="max_len = 9 places, of which 0 are filled: 10 more"):
             cache.expect(drawn(B, 10))
-        with pytest.raises(ValueError, match="the cache was made for 2 sequences, but ids has"):
-            cache.expect(drawn(B + 1, 2))
+        for size in ((B,), (B, 2, 2), (B + 1, 2)):
+            with pytest.raises(ValueError, match=r"made for 2 sequences, but ids has the shape \("):
+                cache.expect(drawn(*size))
 
     @pytest.mark.parametrize("positions", POSITIONS)
     def test_a_cache_longer_than_the_model(self, positions):

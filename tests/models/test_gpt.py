@@ -85,6 +85,7 @@ def test_it_is_the_encoder_with_a_causal_mask():
 def test_the_class_is_read_at_the_last_real_token():
     model, ids = rough(gpt()), drawn(B, T)
     classes = GPTSequenceClassifier(model, C)
+    assert classes.classes.bias is None
     gap = torch.tensor([[1, 0, 1, 0, 0], [0, 1, 1, 0, 1]]).bool()
     x = model.vectors(ids, gap)[0]
     close(classes(ids, gap), classes.classes(torch.stack([x[0, 2], x[1, 4]])))
@@ -132,6 +133,7 @@ def test_the_tied_table(tie):
     model = gpt(tie_output=tie)
     for twin in (model, copy.deepcopy(model)):
         assert (twin.output.weight is twin.body.embed.tokens.weight) == tie
+        assert twin.output.bias is None
 
 
 def test_defaults_and_config_to_json_and_back():

@@ -141,6 +141,15 @@ def test_the_loss_is_over_the_chosen_alone():
     torch.testing.assert_close(mean_nll(logits, labels), by_hand)
 
 
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int16])
+@pytest.mark.usefixtures("plain")  # the checker knows signed kinds alone
+def test_narrow_ids_are_taken_and_the_results_hold_the_sign_of_ignore(kind):
+    ids = draws(3)
+    for got, wanted in zip(masked(ids.to(kind)), masked(ids), strict=True):
+        assert got.dtype == torch.long
+        assert torch.equal(got, wanted)
+
+
 def test_the_results_are_on_the_device_of_the_ids():
     ids, generator, same = draws(3), seeded(), seeded()
     wanted = masked(ids, generator=generator)

@@ -34,6 +34,7 @@ def test_left_padding():
 def test_empty_and_one_token_sequences_ask_nothing():
     _, labels = next_tokens(torch.tensor([[5, 6], [5, 6]]), lengths=torch.tensor([0, 1]))
     assert (labels == IGNORE).all()
+    assert [x.shape for x in next_tokens(torch.zeros(0, 3).long())] == [(0, 2)] * 2  # no sequence
 
 
 @given(st.data(), st.integers(1, 4), st.integers(2, 7))
