@@ -1,6 +1,5 @@
 """Each chapter stands alone: a reader who has one notebook and nothing else can run it."""
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -10,38 +9,34 @@ from pathlib import Path
 
 import pytest
 
-import execute
+from alone import copy_chapters, left_behind
 from setup_cell import ADDRESS, SETUP
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
-# What a chapter leaves in its folder on purpose.
-LEFT_BEHIND: dict[str, set[str]] = {}
-# Another order of sets than in `make chapters`, so that no output depends on it.
-ELSEWHERE = {"PYTHONPATH": "", "PYTHONHASHSEED": "1"}
 
 
-def shown(cell: dict) -> list:
-    """A cell's outputs but for pictures, whose bytes move between machines."""
-    for output in cell["outputs"]:
-        output.get("data", {}).pop("image/png", None)
-    return cell["outputs"]
+def test_each_chapter_gets_a_folder_of_its_own(tmp_path: Path) -> None:
+    book, alone = tmp_path / "book", tmp_path / "alone"
+    book.mkdir()
+    for name in ("01_a.ipynb", "02_b.ipynb", "intro.md", "notes.ipynb"):
+        (book / name).write_text(name, encoding="utf-8")
+    (alone / "old").mkdir(parents=True)
+    copy_chapters(book, alone)
+    assert sorted(p.name for p in alone.iterdir()) == ["01_a", "02_b"]
+    assert (alone / "01_a" / "01_a.ipynb").read_text(encoding="utf-8") == "01_a.ipynb"
+    assert left_behind(alone) == []
+    (alone / "02_b" / "model.pt").touch()
+    (alone / "02_b" / "01_a.ipynb").touch()
+    assert left_behind(alone) == ["02_b/01_a.ipynb", "02_b/model.pt"]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_runs_alone_in_an_empty_folder(path: Path, tmp_path: Path) -> None:
-    alone = Path(shutil.copy(path, tmp_path))
-    stored = execute.read(alone).cells
-    nb = asyncio.run(execute.run(execute.read(alone), tmp_path, ELSEWHERE))
-    said = execute.clean(nb)
-    assert said == []
-    for before, now in zip(stored, nb.cells, strict=True):
-        if now.cell_type == "code" and "nbval-ignore-output" not in now.metadata.get("tags", []):
-            assert shown(now) == shown(before)
-    left = {file.name for file in tmp_path.iterdir()} - {path.name}
-    assert left == LEFT_BEHIND.get(path.stem, set())
+def test_every_chapter_of_the_book_is_copied(tmp_path: Path) -> None:
+    copy_chapters(alone=tmp_path / "alone")
+    found = sorted(path.name for path in tmp_path.rglob("*.ipynb"))
+    assert found == sorted(path.name for path in (ROOT / "book").glob("[0-9]*.ipynb"))
+    assert found
 
 
 def local_copy(folder: Path) -> Path:
