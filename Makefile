@@ -12,7 +12,7 @@ export OMP_NUM_THREADS := 1
 # The same bytes on every machine: no bar that redraws itself in the logs or in a stored output.
 CHECKED := ATTNBOOK_PROGRESS=0 PYTHONHASHSEED=0
 
-.PHONY: help book test fast lint unit chapters site-tests lab execute data picture clean
+.PHONY: help book test fast lint unit chapters site-tests lab execute data bench picture clean
 
 help:                ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -47,6 +47,9 @@ execute: $(READY)    ## re-run the chapters and store their outputs (one: make e
 
 data: $(READY)       ## fetch every data set into the cache
 	@$(PY) -m attnbook.data
+
+bench: $(READY)      ## time the library against torch and transformers; about ten minutes
+	@$(PY) tools/bench.py
 
 picture: book        ## take the README's picture of a page
 	@$(PY) tools/picture.py

@@ -87,6 +87,16 @@ def test_a_fully_masked_row_is_zero_with_zero_gradients(function, dtype):
     assert query.grad[0, 0].any()
 
 
+@pytest.mark.parametrize("leading", [(), (B,), (B, H)])
+@pytest.mark.parametrize("size", [(), (1,), (S,), (1, S), (T, 1)])
+def test_a_mask_of_fewer_axes_stands_for_all(leading, size):
+    query, key, value = drawn(*leading, T, 4), drawn(*leading, S, 4), drawn(*leading, S, 6)
+    mask = some_mask(*size, seed=3)
+    wanted, _ = attention(query, key, value, mask.expand(*leading, T, S))
+    for output in (attention(query, key, value, mask)[0], fused_attention(query, key, value, mask)):
+        torch.testing.assert_close(output, wanted, atol=1e-6, rtol=0)
+
+
 def test_a_kernel_that_gives_nan_for_such_a_row_is_never_asked_for_one(monkeypatch):
     # As torch's kernels on some devices and in some versions, forward and backward.
     def kernel(query, key, value, mask, dropout_p):
@@ -192,6 +202,13 @@ def test_a_mask_of_each_shape_reaches_the_weights(kind, need_weights, training):
         assert weights is None
     wanted, _ = module(x, memory, memory, full, need_weights=True)
     torch.testing.assert_close(output, wanted, atol=1e-6, rtol=0)
+
+
+def test_the_places_of_a_rotation_are_on_the_device_of_the_inputs():
+    module, x = MultiHeadAttention(D, H, rotate=RotaryPositions(D // H)), drawn(B, S, D)
+    with torch.device("meta"):  # where all goes that is made without a device
+        output, _ = module(x, x, x)
+    assert torch.equal(output, module(x, x, x)[0])
 
 
 @given(

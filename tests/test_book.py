@@ -429,7 +429,7 @@ IMAGE = {
 
 
 def good() -> Chapter:
-    """A chapter without a fault: no object of the library names it."""
+    """A chapter without a fault; no object of the library names that one."""
     cells = [
         cell("# Title\n\nPlain text with $x_{i}$ and `code`.\n\n```python\nx = {}\n```"),
         cell(SETUP, 1, tags=["setup"]),
@@ -446,7 +446,7 @@ def good() -> Chapter:
     ]
     metadata = {"kernelspec": {"name": "python3"}, "language_info": {"name": "python"}}
     nb = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return Chapter("17_beyond_text", copy.deepcopy(nb))
+    return Chapter("15_in_context", copy.deepcopy(nb))
 
 
 def _set(place: int, key: str, value: Any) -> Callable[[Chapter], Any]:

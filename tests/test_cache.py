@@ -77,7 +77,7 @@ def test_it_gives_all_so_far_in_the_order_of_coming():
 def test_rows_are_re_ordered_everywhere():
     cache = KeyValueCache(N, B, H, MAX, 4, memory_len=S)
     real = torch.tensor([[True, True, False], [False, True, True]])
-    cache.expect(real)
+    cache.expect(drawn(B, 3), real)
     k = numbers(B, H, 3, 4)
     for layer in (*cache.layers, *cache.memory_layers):
         layer.extend(k, k + 1)
@@ -85,7 +85,7 @@ def test_rows_are_re_ordered_everywhere():
     cache.select(rows)
     k, new = torch.cat([k[rows], numbers(3, H, 1, 4, seed=1)], dim=2), numbers(3, H, 1, 4, seed=1)
     wanted = torch.cat([real[rows], torch.ones(3, 1).bool()], dim=1)
-    assert torch.equal(cache.expect(torch.ones(3, 1).bool()), wanted)
+    assert torch.equal(cache.expect(drawn(3, 1)), wanted)
     for layer in (*cache.layers, *cache.memory_layers):
         keys, values = layer.extend(new, new + 1)
         assert torch.equal(keys, k)
@@ -216,6 +216,25 @@ def test_mask_and_places_of_a_batch_with_padding_on_the_left():
     assert mask[0].int().tolist() == [[0, 1, 1, 1, 0], [0, 1, 1, 1, 1]]
 
 
+def test_mask_and_places_without_padding_have_no_more_than_is_needed():
+    ids, cache = drawn(B, 3), KeyValueCache(1, B, H, MAX, 4)
+    mask, where = mask_and_places(ids, None, cache)
+    assert torch.equal(mask, masks.causal(3))
+    assert where is None
+    cache.layers[0].extend(*[numbers(B, H, 3, 4)] * 2)
+    mask, where = mask_and_places(ids[:, :2], None, cache)
+    assert torch.equal(mask, masks.causal(2, 5))
+    assert where.tolist() == [3, 4]
+    cache.layers[0].extend(*[numbers(B, H, 2, 4)] * 2)
+    mask, where = mask_and_places(ids[:, :1], None, cache)
+    assert (mask, where.tolist()) == (None, [5])
+    # Padding that comes late is padding, and what was there before it is not.
+    late = torch.tensor([[False], [True]])
+    mask, where = mask_and_places(ids[:, :1], late, cache)
+    assert mask.int().tolist() == [[[1, 1, 1, 1, 1, 0]], [[1] * 6]]
+    assert where.tolist() == [[4], [5]]
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_a_cache_has_the_dtype_of_its_model(dtype):
     ids = drawn(B, T)
@@ -284,9 +303,13 @@ class TestBadInput:
         with pytest.raises(TypeError, match="rows must hold integers"):
             cache.select(torch.tensor([True, False]))
         with pytest.raises(TypeError, match="real must be boolean"):
-            cache.expect(torch.ones(B, 2))
+            cache.expect(drawn(B, 2), torch.ones(B, 2))
+        with pytest.raises(ValueError, match="real must have the shape of ids"):
+            cache.expect(drawn(B, 2), torch.ones(B, 3).bool())
         with pytest.raises(ValueError, match="max_len = 9 places, of which 0 are filled: 10 more"):
-            cache.expect(torch.ones(B, 10).bool())
+            cache.expect(drawn(B, 10))
+        with pytest.raises(ValueError, match="the cache was made for 2 sequences, but ids has"):
+            cache.expect(drawn(B + 1, 2))
 
     @pytest.mark.parametrize("positions", POSITIONS)
     def test_a_cache_longer_than_the_model(self, positions):

@@ -3,20 +3,20 @@ import threading
 
 import pytest
 
-from attnbook.console import bar, ctrl_c
+from attnbook.console import ctrl_c, progress_bar
 
 
 def test_the_bar_goes_to_stdout_unless_it_is_hidden(monkeypatch, capsys):
     monkeypatch.delenv("ATTNBOOK_PROGRESS", raising=False)
-    with bar(7, 4):
+    with progress_bar(7, 4):
         pass
     shown = capsys.readouterr()
     assert "4/7" in shown.out
     assert shown.err == ""
-    with bar(7, 4, hidden=True):
+    with progress_bar(7, 4, hidden=True):
         pass
     monkeypatch.setenv("ATTNBOOK_PROGRESS", "0")
-    with bar(7, 4):
+    with progress_bar(7, 4):
         pass
     assert capsys.readouterr() == ("", "")
 

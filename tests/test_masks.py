@@ -83,7 +83,10 @@ def test_masks_are_made_on_the_device_asked_for():
     meta = torch.device("meta")
     assert masks.causal(3, device=meta).device == meta
     assert masks.window(3, 1, device="meta").device == meta
-    assert masks.padding(torch.tensor([1]), 3).device.type == "cpu"
+    lengths, ids = torch.tensor([1]), torch.tensor([[7, 0]])
+    with meta:  # what is made without a device goes there, but these follow their argument
+        assert masks.padding(lengths, 3).device.type == "cpu"
+        assert masks.real_tokens(ids, 0).device.type == "cpu"
 
 
 @pytest.mark.usefixtures("plain")

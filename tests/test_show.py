@@ -109,3 +109,11 @@ def test_a_table_without_rows():
 def test_a_row_of_another_length_is_refused(row, plain):
     with pytest.raises(ValueError, match=f"each row must have 2 cells, not {len(row)}"):
         table(["a", "b"], [[1, 2], row])
+
+
+def test_several_objects_follow_one_another():
+    one, two = attention.attention, attention.fused_attention
+    both = show(one, two).data
+    assert both == f"{show(one).data}\n\n{show(two).data}"
+    with pytest.raises(TypeError, match="at least one"):
+        show()

@@ -30,6 +30,7 @@ RANKS = {
     "parallel": 5,
     "optimizers": 5,
     "training": 6,
+    "tagging": 7,
     "interactive": 7,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}

@@ -34,6 +34,14 @@ def test_by_hand():
     close(windowed_attention(nothing, nothing, value, 99), torch.full((4, 1), 4.5))
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_masks_are_on_the_device_of_the_inputs(causal):
+    q, k, v = (drawn(7, d, seed=i) for i, d in enumerate((4, 4, 5)))
+    wanted = windowed_attention(q, k, v, 2, causal=causal)
+    with torch.device("meta"):  # where all goes that is made without a device
+        assert torch.equal(windowed_attention(q, k, v, 2, causal=causal), wanted)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("width", [0, 1, 5, 33, 70, 500])

@@ -25,7 +25,10 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 
 from attnbook import masks
 from attnbook.attention import MultiHeadAttention, fused_attention
+from attnbook.decoding.one_by_one import greedy
+from attnbook.decoding.steps import GPTStep
 from attnbook.layers import EncoderLayer
+from attnbook.pretrained import gpt2
 from attnbook.windowed import windowed_attention
 
 SIZES = [(32, 64, 128, 4), (8, 256, 256, 8), (2, 1024, 512, 8)]  # B, T, D, H
@@ -124,7 +127,7 @@ def layer_rows(rounds: int) -> list[list[str]]:
             hidden_size=D, num_attention_heads=H, intermediate_size=4 * D, hidden_act="gelu",
             hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="sdpa",
         )  # fmt: skip
-        gpt2 = transformers.GPT2Config(
+        block = transformers.GPT2Config(
             n_embd=D, n_head=H, n_inner=4 * D, n_positions=T, attn_implementation="sdpa",
             resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0,
         )  # fmt: skip
@@ -133,11 +136,11 @@ def layer_rows(rounds: int) -> list[list[str]]:
         ours = EncoderLayer(D, H, 4 * D, activation="gelu")
         decoder_only = EncoderLayer(D, H, 4 * D, activation="gelu_tanh", pre_norm=True)
         pairs = {
-            "attention / nn.MultiheadAttention": (
+            "attention / `nn.MultiheadAttention`": (
                 forward_backward(SelfAttention(MultiHeadAttention(D, H)), x),
                 forward_backward(SelfAttention(theirs), x, need_weights=False),
             ),
-            "encoder layer / nn.TransformerEncoderLayer": (
+            "encoder layer / `nn.TransformerEncoderLayer`": (
                 forward_backward(ours, x),
                 forward_backward(layer, x),
             ),
@@ -147,7 +150,7 @@ def layer_rows(rounds: int) -> list[list[str]]:
             ),
             "causal layer / transformers' GPT-2 block": (
                 forward_backward(decoder_only, x, causal),
-                forward_backward(GPT2Block(gpt2, layer_idx=0), x),
+                forward_backward(GPT2Block(block, layer_idx=0), x),
             ),
         }
         for name, (ours_run, theirs_run) in pairs.items():
@@ -160,14 +163,46 @@ def layer_rows(rounds: int) -> list[list[str]]:
     return rows
 
 
+def generation_rows(rounds: int, max_new: int = 256) -> list[list[str]]:
+    """Greedy text with the cache, from equal weights; both must write the same."""
+    rows = []
+    for B, D, H, n_layers in ((1, 128, 4, 4), (4, 256, 8, 4)):
+        torch.manual_seed(0)
+        config = transformers.GPT2Config(
+            vocab_size=1000, n_positions=16 + max_new, n_embd=D, n_head=H, n_layer=n_layers,
+            resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0, eos_token_id=None, bos_token_id=None,
+        )  # fmt: skip
+        theirs = transformers.GPT2LMHeadModel(config).eval()
+        ours = gpt2.from_hf(theirs.state_dict(), gpt2.config_from_hf(config.to_dict())).eval()
+        prompt = torch.randint(1000, (B, 16))
+        options = {"max_new_tokens": max_new, "do_sample": False, "pad_token_id": 0}
+        mask = torch.ones_like(prompt)
+        runs = {
+            "ours": lambda p=prompt, m=ours: greedy(GPTStep(m), p, max_new=max_new),
+            "theirs": lambda p=prompt, m=theirs, a=mask, o=options: m.generate(
+                p, attention_mask=a, **o
+            ),
+        }
+        if not torch.equal(runs["ours"](), runs["theirs"]()[:, 16:]):
+            raise RuntimeError("the two wrote different texts: they cannot be compared")
+        result = ratios(runs, max(3, rounds // 3))
+        bytes_ = peak_bytes(runs["theirs"]) / peak_bytes(runs["ours"])
+        size = f"{B} × {max_new} × {D}, {n_layers} layers of {H} heads"
+        name = "cached greedy text / transformers' `generate`"
+        rows.append(
+            [name, size, f"{result['ms']:.0f} ms", f"{result['theirs']:.2f}", f"{bytes_:.2f}"]
+        )
+    return rows
+
+
 def window_rows(rounds: int, longest: int, width: int = 64, d: int = 32) -> list[list[str]]:
     """Blocked against masked and full attention, by length; a head at a time."""
     rows = []
     L = 128
     while longest >= L:
         torch.manual_seed(0)
-        q, k, v = (torch.randn(1, L, d, requires_grad=True) for _ in range(3))
-        upstream = torch.randn(1, L, d)
+        q, k, v = (torch.randn(1, 1, L, d, requires_grad=True) for _ in range(3))
+        upstream = torch.randn(1, 1, L, d)
 
         def back(output: Tensor, upstream: Tensor = upstream) -> None:
             output.backward(upstream)
@@ -187,6 +222,15 @@ def window_rows(rounds: int, longest: int, width: int = 64, d: int = 32) -> list
         )
         L *= 2
     return rows
+
+
+def by_size(rows: list[list[str]], first: str) -> str:
+    """One line a comparison and one column a size: time and, in brackets, memory."""
+    sizes = list(dict.fromkeys(row[1] for row in rows))
+    cells = {(name, size): f"{times} ({memory})" for name, size, _, times, memory in rows}
+    names = dict.fromkeys(row[0] for row in rows)
+    lines = [[name, *(cells[name, size] for size in sizes)] for name in names]
+    return markdown([first, *sizes], lines)
 
 
 def slope(rows: list[list[str]]) -> float:
@@ -230,8 +274,13 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(f"{machine()}\n")
-    head = ["ours / theirs", "B × T × D", "ours", "theirs takes × as long", "and × the memory"]
-    print(markdown(head, layer_rows(options.rounds)), "\n")
+    print("How many times ours theirs takes, forward and backward; in brackets, memory.\n")
+    print(by_size(layer_rows(options.rounds), "ours / theirs; B × T × D"), "\n")
+    print(by_size(generation_rows(options.rounds), "ours / theirs; B × new tokens × D"), "\n")
+    print(
+        "Blocked attention, one head 32 wide, a window of 64 on either side, forward and backward;"
+    )
+    print("the others: how many times as long.\n")
     rows = window_rows(options.rounds, options.longest)
     head = ["L", "blocked", "masked ×", "full ×", "blocked, peak", "masked, peak", "full, peak"]
     print(markdown(head, rows), "\n")

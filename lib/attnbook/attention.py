@@ -78,6 +78,7 @@ def fused_attention(
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
     # The kernels differ in what they make of a row that is masked whole (some give NaN): let it
     # look at everything, then take its output away.
+    mask = torch.atleast_2d(mask)  # the kernels want both axes
     sees = mask.any(dim=-1, keepdim=True)  # (…, T, 1)
     output = F.scaled_dot_product_attention(query, key, value, mask | ~sees, dropout_p=dropout)
     return output.masked_fill(~sees, 0.0)  # (…, T, d_v)

@@ -106,6 +106,7 @@ class KeyValueCache:
         layers: the `AttentionCache` of each layer's self-attention.
         memory_layers: those of the cross-attentions; none unless memory_len is given.
         real: True at a real token, (B, max_len).
+        padded: whether any padding was noted: without, `real` is True throughout.
 
     Raises:
         ValueError: a size below 1.
@@ -138,7 +139,8 @@ class KeyValueCache:
 
         self.layers = layers(max_len)
         self.memory_layers = [] if memory_len is None else layers(memory_len)
-        self.real = torch.zeros(B, max_len, dtype=torch.bool, device=device)
+        self.real = torch.ones(B, max_len, dtype=torch.bool, device=device)
+        self.padded = False
 
     @property
     def length(self) -> int:
@@ -150,24 +152,37 @@ class KeyValueCache:
         """The number of places that there is room for."""
         return self.layers[-1].max_len
 
-    def expect(self, real: Bool[Tensor, "B T"]) -> Bool[Tensor, "B _S"]:
+    def expect(
+        self, ids: Int[Tensor, "B T"], real: Bool[Tensor, "B T"] | None = None
+    ) -> Bool[Tensor, "B _S"] | None:
         """Note which of T new tokens are real -> the same for all places so far, (B, S).
 
         The layers fill the T places afterwards.
 
+        Args:
+            ids: the new tokens.
+            real: True at a real token; all are real unless given.
+
+        Returns:
+            True at a real token, (B, S); None where no padding was ever noted.
+
         Raises:
             TypeError: `real` is not boolean.
-            ValueError: no room for T more, or another number of sequences than the cache's.
+            ValueError: no room for T more, another number of sequences than the cache's, or a
+                `real` of another shape than ids.
         """
-        checks.boolean("real", real)
-        if real.ndim != 2 or len(real) != len(self.real):
+        if ids.ndim != 2 or len(ids) != len(self.real):
             raise ValueError(
-                f"the cache was made for {len(self.real)} sequences, but real (or ids) has the "
-                f"shape {checks.shape(real)}"
+                f"the cache was made for {len(self.real)} sequences, but ids has the shape "
+                f"{checks.shape(ids)}"
             )
-        end = self.length + self.layers[-1].room(real.shape[1])
-        self.real[:, self.length : end] = real
-        return self.real[:, :end]
+        end = self.length + self.layers[-1].room(ids.shape[1])
+        if real is not None:
+            checks.boolean("real", real)
+            checks.same_shape("real", real, "ids", ids)
+            self.real[:, self.length : end] = real
+            self.padded = True
+        return self.real[:, :end] if self.padded else None
 
     def select(self, rows: Int[Tensor, " R"]) -> None:
         """Keep the sequences `rows` in all layers, in that order: a beam goes on from its parent.

@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 
-def bar(steps: int, done: int, *, hidden: bool = False) -> tqdm:
+def progress_bar(steps: int, done: int, *, hidden: bool = False) -> tqdm:
     """A progress bar over the steps; hidden also where ATTNBOOK_PROGRESS is 0."""
     off = hidden or os.environ.get("ATTNBOOK_PROGRESS") == "0"
     # stdout: notebooks paint stderr red, as if something had gone wrong.

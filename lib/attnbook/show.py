@@ -12,21 +12,27 @@ from IPython.display import Markdown
 PACKAGE = Path(__file__).parent
 
 
-def show(obj: Any) -> Markdown:
-    """The source of a function, class or method, as it stands in the library, and its file.
+def show(*objects: Any) -> Markdown:
+    """The source of functions, classes or methods, as it stands in the library, and its file.
 
     Args:
-        obj: a function, a class or a method that is defined in a file of this package.
+        objects: each a function, a class or a method that is defined in a file of this package.
 
     Returns:
-        Markdown with the dedented source in a code block: end a cell with `show(obj)`.
+        Markdown with the dedented sources in code blocks: end a cell with `show(obj)`.
 
     Raises:
-        TypeError: an object that has no source in this package (a value, a built-in, something
-            defined in the notebook).
+        TypeError: nothing to show, or an object that has no source in this package (a value, a
+            built-in, something defined in the notebook).
 
     Chapter: 04_self_attention
     """
+    if not objects:
+        raise TypeError("show needs at least one object")
+    return Markdown("\n\n".join(map(_source, objects)))
+
+
+def _source(obj: Any) -> str:
     obj = inspect.unwrap(obj)  # what a decorator wraps is what the file holds
     try:
         path = Path(inspect.getsourcefile(obj) or "")
@@ -37,7 +43,7 @@ def show(obj: Any) -> Markdown:
         name = getattr(obj, "__qualname__", repr(obj))
         raise TypeError(f"obj must be defined in attnbook, but {name} is defined in {path.name}")
     place = path.relative_to(PACKAGE.parent).as_posix()
-    return Markdown(f"`{place}`\n\n```python\n{source.rstrip()}\n```")
+    return f"`{place}`\n\n```python\n{source.rstrip()}\n```"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:

@@ -114,7 +114,7 @@ def train(
     loss_of = processes.share(_Loss(model, loss_fn, autocast))
     loss_of = torch.compile(loss_of) if compiled else loss_of
 
-    bar = console.bar(steps, len(losses), hidden=processes.rank > 0)
+    bar = console.progress_bar(steps, len(losses), hidden=processes.rank > 0)
     with _training(model), bar, console.ctrl_c() as ctrl_c:
         for step in range(len(losses), steps):
             # At the middle of the step: neither the first nor the last has a rate of 0.
@@ -170,7 +170,7 @@ def evaluate(
     Raises:
         ValueError: nothing to score.
 
-    Chapter: 04_self_attention
+    Chapter: 03_recurrence
     """
     device = torch.device(device) if device is not None else runtime.device()
     was_training = model.training

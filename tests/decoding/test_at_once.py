@@ -1,5 +1,7 @@
 """All places at once: by the predicted length, and up to the first end."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -57,6 +59,14 @@ def test_to_eos_the_longest_text_is_cut(model):
             firsts.append(n)
     assert len(set(firsts)) > 2
     assert model.training
+
+
+def test_all_is_done_on_the_device_of_the_source(model):
+    source, mask = batch()
+    for write in (at_once_by_length, partial(at_once_to_eos, eos=EOS)):
+        wanted = write(model, source, mask)
+        with torch.device("meta"):  # where all goes that is made without a device
+            assert write(model, source, mask) == wanted
 
 
 @pytest.mark.usefixtures("plain")

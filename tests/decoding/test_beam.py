@@ -147,6 +147,10 @@ def test_fewer_texts_than_beams(table_step):
     assert (scores > -math.inf).tolist() == [[True] * 3 + [False] * 2] * 2
     assert new[0, :3, 0].sort().values.tolist() == [0, 1, 2]
     assert (new[:, 3:] == 1).all()
+    # 1 + 2 * 3 texts of up to two tokens; what did not end at the first leaves nothing behind.
+    new, scores = beam_search(step, prompt, max_new=2, beams=20, eos=2, pad=1)
+    assert (scores > -math.inf).sum(dim=1).tolist() == [7, 7]
+    assert (new[scores == -math.inf] == 1).all()
     # A vocabulary of nothing but the end: there is one text.
     new, scores = beam_search(table_step(torch.zeros(1, 1)), prompt[:1], max_new=4, beams=2, eos=0)
     assert new[0, 0].tolist() == [0]
@@ -166,6 +170,35 @@ def test_a_row_that_is_done_is_left_alone(table_step):
         assert (both[b, :, n:] == 3).all()
         torch.testing.assert_close(scores[b], score[0])
     assert both.tolist() == [[[3, 3, 3], [0, 3, 3]], [[2, 3, 3], [1, 2, 3]]]
+
+
+@pytest.mark.usefixtures("plain")
+def test_narrow_ids_are_taken(table_step):
+    prompt = torch.tensor([[2], [0]])
+    step = table_step(torch.randn(4, 4))
+    wanted = beam_search(step, prompt, max_new=3, beams=2)
+    got = beam_search(step, prompt.to(torch.uint8), max_new=3, beams=2)
+    assert torch.equal(got[0], wanted[0])
+    assert torch.equal(got[1], wanted[1])
+
+
+def test_scores_are_as_precise_in_half_precision(table_step):
+    table = torch.randn(40, 40).bfloat16()
+    write = {"max_new": 5, "beams": 3}
+    half = beam_search(table_step(table), torch.tensor([[2]]), **write)
+    whole = beam_search(table_step(table.double()), torch.tensor([[2]]), **write)
+    assert torch.equal(half[0], whole[0])
+    assert torch.equal(half[1], whole[1])
+
+
+def test_all_is_done_on_the_device_of_the_prompt(make_step, prompts):
+    ids, real = prompts
+    step = make_step("gpt", real=real)
+    wanted = beam_search(step, ids, max_new=3, beams=2, eos=5)
+    with torch.device("meta"):  # where all goes that is made without a device
+        got = beam_search(step, ids, max_new=3, beams=2, eos=5)
+    assert torch.equal(got[0], wanted[0])
+    assert torch.equal(got[1], wanted[1])
 
 
 @pytest.mark.usefixtures("plain")

@@ -83,6 +83,11 @@ def test_by_hand():
     torch.testing.assert_close(warm, torch.tensor([1.0, 16, 4, 9]).double() / 30, atol=1e-6, rtol=0)
 
 
+def test_tokens_that_hold_exactly_p_are_enough():
+    for n in (1, 2, 3):
+        assert sum(kept(keep_top_p(torch.zeros(4), n / 4))) == n
+
+
 def test_a_tiny_tail_stays_at_p_1():
     logits = torch.tensor([0.0, -80.0, -300.0])
     assert kept(keep_top_p(logits, 1.0)) == [True] * 3

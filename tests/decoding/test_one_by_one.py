@@ -1,5 +1,7 @@
 """Greedy and sampling: which token is taken, where a row ends, and that the draws are fair."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -111,6 +113,23 @@ def test_at_the_cold_end_sampling_is_greedy(kind, cold, make_step, prompts):
         assert torch.equal(got, wanted)
 
 
+@pytest.mark.parametrize("kind", ["gpt", "seq2seq"])
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_all_is_done_on_the_device_of_the_prompt(kind, cached, positions, make_step, prompts):
+    ids, real = prompts
+    step = make_step(kind, cached=cached, positions=positions, real=real)
+    one, two = seeded(), seeded()
+    for write, again in (
+        (greedy, greedy),
+        (partial(sample, generator=one), partial(sample, generator=two)),
+    ):
+        wanted = write(step, ids, max_new=3, eos=5)
+        with torch.device("meta"):  # where all goes that is made without a device
+            got = again(step, ids, max_new=3, eos=5)
+        assert torch.equal(got, wanted)
+
+
 @pytest.mark.usefixtures("plain")
 def test_narrow_ids_are_taken(table_step):
     prompt = torch.tensor([[2], [0]], dtype=torch.uint8)
@@ -135,5 +154,6 @@ def test_bad_input(make_step, prompts):
     ):
         with pytest.raises(ValueError, match=error):
             sample(step, ids, max_new=2, generator=seeded(), **wrong)
+    assert step.cache is None  # all was refused before the model read anything
     with pytest.raises(TypeError, match=r"generator must be a torch\.Generator, not int"):
         sample(step, ids, max_new=2, generator=3)

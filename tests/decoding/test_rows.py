@@ -15,6 +15,12 @@ def test_left_padding_keeps_every_prompt_at_the_end(prompts):
         assert (row[~mask] == 7).all()
 
 
+def test_padding_is_0_unless_given():
+    ids, real = left_padded([[5], [6, 7, 8]])
+    assert ids.tolist() == [[0, 0, 5], [6, 7, 8]]
+    assert real.int().tolist() == [[0, 0, 1], [1, 1, 1]]
+
+
 def test_cut_at_the_first_end():
     ids = torch.tensor([[4, 2, 5, 2], [2, 2, 2, 2], [1, 3, 4, 5]])
     assert cut_at(ids, 2) == [[4], [], [1, 3, 4, 5]]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attnbook.decoding.mode import evaluating
+from attnbook.decoding.steps import Seq2SeqStep
 from attnbook.models.inputs import POSITIONS
 
 NEW = 7  # tokens behind the 4 of the prompts: up to max_len = 11
@@ -105,7 +106,28 @@ def test_what_fills_a_row(make_step, prompts):
     assert step.start(ids, 1, eos=3) == 3
     assert step.start(ids, 1, eos=3, pad=0) == 0
     assert step.start(ids, 1, eos=0) == 0
-    step.start(ids, 1)
+    assert step.start(ids, 1) == 0  # an id of every vocabulary
+
+
+def test_one_mask_may_stand_for_all_sources_or_none_be_given(make_step, prompts):
+    (ids, _), step = prompts, make_step("seq2seq")
+    mask, rows = torch.arange(5) < 3, torch.tensor([2, 0, 2, 1])
+    longer = torch.cat([ids[rows], torch.arange(4)[:, None]], dim=1)
+    for one, each in ((mask, mask), (mask[None, None], mask), (None, mask | True)):
+        got = Seq2SeqStep(step.model, step.source, one)
+        wanted = Seq2SeqStep(step.model, step.source, each.expand(3, 1, 5))
+        got.start(ids, NEW)
+        wanted.start(ids, NEW)
+        close(got(ids), wanted(ids))
+        close(got(longer, rows), wanted(longer, rows))
+
+
+@pytest.mark.parametrize("kind", ["gpt", "seq2seq"])
+def test_a_cache_is_kept_unless_told_otherwise(kind, make_step, prompts):
+    made = make_step(kind)
+    step = type(made)(made.model, *([made.source] if kind == "seq2seq" else []))
+    step.start(prompts[0], NEW)
+    assert step.cache is not None
 
 
 @pytest.mark.usefixtures("plain")

@@ -91,6 +91,15 @@ def test_the_class_is_read_at_the_last_real_token():
     close(classes(ids), classes.classes(model.vectors(ids)[0][:, -1]))
 
 
+def test_all_is_done_on_the_device_of_the_model():
+    for positions in POSITIONS:
+        model, ids = GPTSequenceClassifier(rough(gpt(positions=positions)), C), drawn(B, T)
+        for real in (None, torch.arange(T) < torch.tensor([[3], [5]])):
+            wanted = model(ids, real)
+            with torch.device("meta"):  # where all goes that is made without a device
+                assert torch.equal(model(ids, real), wanted)
+
+
 @pytest.mark.parametrize("tie", [True, False])
 @pytest.mark.parametrize("pre_norm", [True, False])
 @pytest.mark.parametrize("positions", POSITIONS)

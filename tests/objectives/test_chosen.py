@@ -59,6 +59,13 @@ def test_rows_and_draws_differ_and_a_seed_repeats_them():
     assert torch.equal(first, choose(eligible, 0.15, generator=seeded()))
 
 
+def test_the_draws_are_made_on_the_device_of_the_generator():
+    eligible, generator = torch.ones(2, 9, dtype=torch.bool), seeded()
+    with torch.device("meta"):  # where all goes that is made without a device
+        chosen = choose(eligible, 0.4, generator=generator)
+    assert torch.equal(chosen, choose(eligible, 0.4, generator=seeded()))
+
+
 @pytest.mark.usefixtures("plain")
 class TestBadInput:
     eligible = torch.ones(2, 3, dtype=torch.bool)

@@ -89,6 +89,14 @@ def test_frames_of_utterances_of_different_lengths():
     )
 
 
+def test_the_results_are_on_the_device_of_the_generator():
+    generator = seeded()
+    with torch.device("meta"):  # where all goes that is made without a device
+        got = mask_patches(2, 5, share=0.4, generator=generator)
+    for ours, wanted in zip(got, mask_patches(2, 5, share=0.4, generator=seeded()), strict=True):
+        assert torch.equal(ours, wanted)
+
+
 @pytest.mark.usefixtures("plain")
 class TestBadInput:
     x, hidden = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)

@@ -141,6 +141,15 @@ def test_the_loss_is_over_the_chosen_alone():
     torch.testing.assert_close(mean_nll(logits, labels), by_hand)
 
 
+def test_the_results_are_on_the_device_of_the_ids():
+    ids, generator, same = draws(3), seeded(), seeded()
+    wanted = masked(ids, generator=generator)
+    with torch.device("meta"):  # where all goes that is made without a device
+        inputs, labels = masked(ids, generator=same)
+    assert torch.equal(inputs, wanted[0])
+    assert torch.equal(labels, wanted[1])
+
+
 @pytest.mark.usefixtures("plain")
 class TestBadInput:
     ids = torch.tensor([[CLS, 5, SEP]])

@@ -39,11 +39,27 @@ def test_groups_differ_by_more_than_colour():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "c"]
 
 
-def test_a_word_is_not_written_over_an_earlier_one():
-    points = [[0, 0], [0.001, 0], [5, 5]]
-    _, ax = word_map({"a": (points, ["first", "second", "far"])}, **AXES)
-    assert {t.get_text() for t in ax.texts if t.get_visible()} == {"first", "far"}
-    assert len(ax.lines[0].get_xdata()) == 3
+def test_a_word_covers_no_point_and_no_other_word():
+    crowd = np.random.default_rng(3).normal(size=(40, 2))
+    words = [f"word{i}" for i in range(40)]
+    fig, ax = word_map({"a": (crowd[:17], words[:17]), "b": (crowd[17:], words[17:])}, **AXES)
+    boxes = [t.get_window_extent() for t in ax.texts if t.get_visible()]
+    assert 20 < len(boxes) < 40  # some are left out, and not more than must be
+    assert sum(len(line.get_xdata()) for line in ax.lines) == 40  # their points are drawn
+    assert not any(box.count_overlaps(boxes[:i]) for i, box in enumerate(boxes))
+    assert min(box.x0 for box in boxes) >= ax.bbox.x0  # none over the axis
+    reach = 1.9 * fig.dpi / 72  # of a marker, in pixels
+    for box in boxes:
+        x, y = ax.transData.transform(crowd).T
+        inside = (x > box.x0 - reach) & (x < box.x1 + reach)
+        assert not (inside & (y > box.y0 - reach) & (y < box.y1 + reach)).any()
+
+
+def test_a_word_gives_way_to_the_other_side():
+    points, words = [[0, 0], [3, 0], [3.1, 0], [6, 6]], ["zero", "first", "second", "far"]
+    _, ax = word_map({"a": (points, words)}, **AXES)
+    assert [t.get_visible() for t in ax.texts] == [True] * 4
+    assert [t.get_ha() for t in ax.texts] == ["left", "right", "left", "left"]
 
 
 def test_both_axes_have_one_scale_and_can_be_given():

@@ -13,10 +13,12 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
     Chapter: 09_decoder
     """
-    was_training = model.training
-    model.eval()
+    training = [module for module in model.modules() if module.training]
+    for module in training:
+        module.training = False
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for module in training:
+            module.training = True

@@ -86,7 +86,7 @@ def mask_and_places(
     ids: Int[Tensor, "B T"],
     real: Bool[Tensor, "..."] | None = None,
     cache: KeyValueCache | None = None,
-) -> tuple[Bool[Tensor, "..."], Int[Tensor, "B T"] | None]:
+) -> tuple[Bool[Tensor, "..."] | None, Int[Tensor, "..."] | None]:
     """What the tokens of a decoder may see, and where they stand.
 
     Args:
@@ -96,9 +96,10 @@ def mask_and_places(
         cache: the tokens before them, whose padding it knows.
 
     Returns:
-        The mask, (T, T) or (B, T, S) with S counting the cached tokens: the past and the present,
-        without padding. And the places (B, T), counted over the real tokens, so that padding on the
-        left changes nothing; None where they are 0 … T - 1.
+        The mask, (T, S) or with padding (B, T, S), S counting the cached tokens: the past and the
+        present, without padding; None for a single new token, which sees all. And the places, (T,)
+        or with padding (B, T), counted over the real tokens, so that padding on the left changes
+        nothing; None where they are 0 … T - 1.
 
     Raises:
         TypeError: a `real` that is not boolean.
@@ -112,8 +113,9 @@ def mask_and_places(
     T, past = ids.shape[1], 0
     if cache is not None:
         past = cache.length
-        real = cache.expect(torch.ones_like(ids, dtype=torch.bool) if real is None else real)
-    mask = masks.causal(T, past + T, device=ids.device)  # (T, S)
+        real = cache.expect(ids, real)
+    mask = masks.causal(T, past + T, device=ids.device) if T > 1 else None  # (T, S)
     if real is None:
-        return mask, None
-    return mask & real[:, None], places(real)[:, past:]  # (B, T, S), (B, T)
+        return mask, torch.arange(past, past + T, device=ids.device) if past else None
+    seen = real[:, None]  # (B, 1, S)
+    return seen if mask is None else mask & seen, places(real)[:, past:]  # (B, T, S), (B, T)

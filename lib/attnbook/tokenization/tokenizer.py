@@ -75,7 +75,7 @@ class Tokenizer:
             ValueError: no texts, pairs of another number, text with half of a surrogate pair, or
                 a max_length that is missing or leaves no room for a token of each text.
 
-        Source: Devlin et al. 2019, section 3.2, for the frame and the types of pairs.
+        Source: Devlin et al. 2019, section 3, for the frame and the types of pairs.
         """
         _check_texts("texts", texts)
         if pairs is not None:
