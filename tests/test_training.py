@@ -688,3 +688,11 @@ class TestBadInput:
 
 if __name__ == "__main__":
     run_in_a_process(sys.argv[1])
+
+
+def test_evaluate_leaves_a_frozen_part_in_its_own_mode():
+    model = make_model().train()
+    model[0].eval()
+    modes = [module.training for module in model.modules()]
+    evaluate(model, make_batches(), lambda model, batch: (1.0, int(model.training) + 1))
+    assert [module.training for module in model.modules()] == modes
