@@ -204,7 +204,13 @@ def test_a_compiled_loss_trains_the_same_model(monkeypatch):
 
 @pytest.mark.parametrize(
     ("wrong", "kind"),
-    [({"accumulate": 0}, ValueError), ({"compiled": "yes"}, TypeError)],
+    [
+        ({"accumulate": 0}, ValueError),
+        ({"compiled": "yes"}, TypeError),
+        ({"autocast": torch.float16}, ValueError),
+        ({"autocast": torch.float64}, ValueError),
+        ({"autocast": True}, ValueError),
+    ],
 )
 def test_wrong_choices_are_named(wrong, kind):
     with pytest.raises(kind, match=next(iter(wrong))):

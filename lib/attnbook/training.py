@@ -98,6 +98,8 @@ def train(
     """
     checks.positive(steps=steps, every=every, accumulate=accumulate)
     checks.flag(compiled=compiled)
+    if autocast not in (None, torch.bfloat16):  # float16 would lose small gradients
+        raise ValueError(f"autocast must be torch.bfloat16 or None, not {autocast!r}")
     checks.rate(lr=lr, clip=1.0 if clip is None else clip)
     processes = team()
     device = torch.device(device) if device is not None else runtime.device()
