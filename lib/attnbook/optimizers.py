@@ -23,7 +23,8 @@ def muon(
         weight_decay: share by which weights shrink each step, times the learning rate.
 
     Returns:
-        A function `(parameters, lr=…)` that makes the optimizer.
+        A function `(parameters, lr=…)` that makes the optimizer; a ValueError for parameters of
+        another model.
 
     Raises:
         RuntimeError: a torch without Muon (it came with 2.9).
@@ -44,6 +45,8 @@ def muon(
     def make(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         parameters = list(parameters)
         inner = [p for p in parameters if id(p) in matrices]
+        if not inner:
+            raise ValueError("parameters hold none of the matrices of the model that muon was given")
         others = [p for p in parameters if id(p) not in matrices]
         return MuonAdamW(inner, others, lr=lr, weight_decay=weight_decay)
 
