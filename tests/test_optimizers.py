@@ -148,5 +148,5 @@ def test_what_cannot_be_is_told(monkeypatch):
 
 
 def test_the_parameters_of_another_model_are_refused():
-    with pytest.raises(ValueError, match="parameters hold none"):
+    with pytest.raises(ValueError, match="parameters must be those"):
         muon(Model())(Model().parameters(), lr=0.1)

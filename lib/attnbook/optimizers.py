@@ -38,7 +38,8 @@ def muon(
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     left = tables | {id(p) for module in leave for p in module.parameters()}
     linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
-    matrices = {id(weight) for weight in linear} - left
+    # With the weights, not their ids alone: an id goes to another tensor once its own is gone.
+    matrices = {id(weight): weight for weight in linear if id(weight) not in left}
     if not matrices:
         raise ValueError("model has no linear layer that Muon could train")
 
@@ -46,7 +47,7 @@ def muon(
         parameters = list(parameters)
         inner = [p for p in parameters if id(p) in matrices]
         if not inner:
-            raise ValueError("parameters hold none of the matrices of the model that muon was given")
+            raise ValueError("parameters must be those of the model that muon was given")
         others = [p for p in parameters if id(p) not in matrices]
         return MuonAdamW(inner, others, lr=lr, weight_decay=weight_decay)
 
