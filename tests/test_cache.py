@@ -324,6 +324,7 @@ class TestBadInput:
                 model(drawn(B, 1), cache=cache)
 
 
+@pytest.mark.usefixtures("plain")
 def test_rows_of_narrow_dtypes_are_places_and_no_mask():
     for dtype in (torch.uint8, torch.int16):
         cache = KeyValueCache(1, 3, H, MAX, D)

@@ -209,7 +209,6 @@ def test_a_compiled_loss_trains_the_same_model(monkeypatch):
         ({"compiled": "yes"}, TypeError),
         ({"autocast": torch.float16}, ValueError),
         ({"autocast": torch.float64}, ValueError),
-        ({"autocast": True}, ValueError),
     ],
 )
 def test_wrong_choices_are_named(wrong, kind):
