@@ -322,3 +322,16 @@ class TestBadInput:
             model(drawn(B, MAX), cache=cache)
             with pytest.raises(ValueError, match=r"places must .* but 9 is among them"):
                 model(drawn(B, 1), cache=cache)
+
+
+@pytest.mark.usefixtures("plain")
+def test_rows_of_narrow_dtypes_are_places_and_no_mask():
+    for dtype in (torch.uint8, torch.int16):
+        cache = KeyValueCache(1, 3, H, MAX, D)
+        cache.layers[0].keys[:] = torch.arange(3.0)[:, None, None, None]
+        cache.real[0, 0] = False
+        cache.select(torch.tensor([2, 0, 1], dtype=dtype))
+        assert cache.layers[0].keys[:, 0, 0, 0].tolist() == [2, 0, 1]
+        assert cache.real[:, 0].tolist() == [True, False, True]
+        cache.layers[0].select(torch.tensor([1, 1, 0], dtype=dtype))
+        assert cache.layers[0].keys[:, 0, 0, 0].tolist() == [0, 0, 2]

@@ -145,3 +145,8 @@ def test_what_cannot_be_is_told(monkeypatch):
     monkeypatch.delattr(torch.optim, "Muon")
     with pytest.raises(RuntimeError, match=r"Muon needs torch 2\.9"):
         muon(Model())
+
+
+def test_the_parameters_of_another_model_are_refused():
+    with pytest.raises(ValueError, match="parameters must be those"):
+        muon(Model())(Model().parameters(), lr=0.1)

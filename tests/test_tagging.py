@@ -110,3 +110,19 @@ def test_the_real_task_has_the_sides_of_the_data_and_the_counted_baseline():
     assert task.n_tags == len(hkcancor.TAGS)
     assert set(task.word_ids.values()) == set(range(2, task.vocab_size))
     assert tagging.tag_accuracy(MostFrequentTag(task), task.test) == pytest.approx(0.857, abs=5e-4)
+
+
+def test_a_batch_without_a_word_that_counts_is_refused():
+    batch = torch.tensor([[4, 4]]), torch.tensor([[IGNORE, IGNORE]])
+    with pytest.raises(ValueError, match="batch must have a target"):
+        tagging.tag_loss(MostFrequentTag(small()), batch)
+
+
+@pytest.mark.usefixtures("plain")
+def test_the_most_frequent_tag_takes_narrow_ids_and_refuses_others():
+    model = MostFrequentTag(small())
+    ids = torch.tensor([[1, 0, 1, 1, 3]])
+    for dtype in (torch.uint8, torch.int16):
+        assert torch.equal(model(ids.to(dtype)), model(ids))
+    with pytest.raises(ValueError, match="ids must lie in 0 … 4, but -1"):
+        model(ids - 1)

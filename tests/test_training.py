@@ -204,7 +204,12 @@ def test_a_compiled_loss_trains_the_same_model(monkeypatch):
 
 @pytest.mark.parametrize(
     ("wrong", "kind"),
-    [({"accumulate": 0}, ValueError), ({"compiled": "yes"}, TypeError)],
+    [
+        ({"accumulate": 0}, ValueError),
+        ({"compiled": "yes"}, TypeError),
+        ({"autocast": torch.float16}, ValueError),
+        ({"autocast": torch.float64}, ValueError),
+    ],
 )
 def test_wrong_choices_are_named(wrong, kind):
     with pytest.raises(kind, match=next(iter(wrong))):
@@ -688,3 +693,11 @@ class TestBadInput:
 
 if __name__ == "__main__":
     run_in_a_process(sys.argv[1])
+
+
+def test_evaluate_leaves_a_frozen_part_in_its_own_mode():
+    model = make_model().train()
+    model[0].eval()
+    modes = [module.training for module in model.modules()]
+    evaluate(model, make_batches(), lambda model, batch: (1.0, int(model.training) + 1))
+    assert [module.training for module in model.modules()] == modes

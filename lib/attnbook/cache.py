@@ -87,6 +87,7 @@ class AttentionCache:
 
     def select(self, rows: Int[Tensor, " R"]) -> None:
         """Keep the sequences `rows`, in that order; one may be taken more than once, or not."""
+        rows = rows.long()  # torch reads an index of bytes as a mask
         self.keys, self.values = self.keys[rows], self.values[rows]
 
 
@@ -192,6 +193,7 @@ class KeyValueCache:
             ValueError: a row outside 0 … B - 1.
         """
         checks.ids("rows", rows, len(self.real))
+        rows = rows.long()  # torch reads an index of bytes as a mask
         self.real = self.real[rows]
         for layer in (*self.layers, *self.memory_layers):
             layer.select(rows)

@@ -23,7 +23,8 @@ def muon(
         weight_decay: share by which weights shrink each step, times the learning rate.
 
     Returns:
-        A function `(parameters, lr=…)` that makes the optimizer.
+        A function `(parameters, lr=…)` that makes the optimizer; a ValueError for parameters of
+        another model.
 
     Raises:
         RuntimeError: a torch without Muon (it came with 2.9).
@@ -37,13 +38,16 @@ def muon(
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     left = tables | {id(p) for module in leave for p in module.parameters()}
     linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
-    matrices = {id(weight) for weight in linear} - left
+    # With the weights, not their ids alone: an id goes to another tensor once its own is gone.
+    matrices = {id(weight): weight for weight in linear if id(weight) not in left}
     if not matrices:
         raise ValueError("model has no linear layer that Muon could train")
 
     def make(parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         parameters = list(parameters)
         inner = [p for p in parameters if id(p) in matrices]
+        if not inner:
+            raise ValueError("parameters must be those of the model that muon was given")
         others = [p for p in parameters if id(p) not in matrices]
         return MuonAdamW(inner, others, lr=lr, weight_decay=weight_decay)
 

@@ -202,7 +202,8 @@ def _checked_places(x: Tensor, given: Tensor | None, table: Tensor | None = None
                 f"places must have the shape (T,) = ({T},) or (B, T) = ({B}, {T}), "
                 f"not {checks.shape(given)}"
             )
-        looked_at = given.numel() and not torch.compiler.is_compiling()  # see checks.ids
+        unseen = given.is_meta or torch.compiler.is_compiling()  # see checks.ids
+        looked_at = given.numel() and not unseen
         lowest, highest = (int(given.min()), int(given.max())) if looked_at else (0, 0)
     if lowest < 0:
         raise ValueError(f"places must be at least 0, but {lowest} is among them")

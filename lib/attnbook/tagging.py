@@ -120,9 +120,14 @@ def tagging_batches(pairs: Iterable[Batch], tokens: int) -> list[Batch]:
 def tag_loss(model: nn.Module, batch: Batch) -> Tensor:
     """The loss of a model from ids (B, T) to scores (B, T, tags), over the words that count.
 
+    Raises:
+        ValueError: a batch in which no word counts.
+
     Chapter: 04_self_attention
     """
     ids, targets = batch
+    if not (targets != IGNORE).any():
+        raise ValueError("batch must have a target that is not IGNORE: a mean of none is NaN")
     return F.cross_entropy(model(ids).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
 
 
@@ -172,7 +177,8 @@ class MostFrequentTag(nn.Module):
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T n"]:
         """ids (B, T) -> how often the word had each tag (B, T, tags)."""
-        return self.counts[ids]
+        checks.ids("ids", ids, len(self.counts))
+        return self.counts[ids.long()]  # torch reads an index of bytes as a mask
 
 
 def tag_classifier(width: int, n_tags: int) -> nn.Sequential:

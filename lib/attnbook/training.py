@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attnbook import checks, console, runtime
 from attnbook.checkpoints import load_training, save_training
+from attnbook.decoding.mode import evaluating
 from attnbook.parallel import team
 
 Batch = Any  # a tensor, or a tuple, list or dict of them
@@ -97,6 +98,8 @@ def train(
     """
     checks.positive(steps=steps, every=every, accumulate=accumulate)
     checks.flag(compiled=compiled)
+    if autocast not in (None, torch.bfloat16):  # float16 would lose small gradients
+        raise ValueError(f"autocast must be torch.bfloat16 or None, not {autocast!r}")
     checks.rate(lr=lr, clip=1.0 if clip is None else clip)
     processes = team()
     device = torch.device(device) if device is not None else runtime.device()
@@ -157,7 +160,7 @@ def evaluate(
     """The mean of a score over all batches, in eval mode and without gradients.
 
     Args:
-        model: moved to the device; its mode is put back afterwards.
+        model: moved to the device; its mode, and that of each of its parts, is put back afterwards.
         batches: gone through once.
         score_fn: from the model and a batch on the device to a sum and a count, such as the
             number of right answers and of answers. Sums are averaged, not the means of batches,
@@ -173,16 +176,11 @@ def evaluate(
     Chapter: 03_recurrence
     """
     device = torch.device(device) if device is not None else runtime.device()
-    was_training = model.training
-    model.to(device).eval()
     total = count = 0.0
-    try:
-        with torch.inference_mode():
-            for batch in batches:
-                part, n = score_fn(model, _to(batch, device))
-                total, count = total + float(part), count + float(n)
-    finally:
-        model.train(was_training)
+    with evaluating(model.to(device)), torch.inference_mode():
+        for batch in batches:
+            part, n = score_fn(model, _to(batch, device))
+            total, count = total + float(part), count + float(n)
     if count <= 0:
         raise ValueError(f"batches must hold something to score, but the count is {count:g}")
     return total / count

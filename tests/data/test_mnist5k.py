@@ -84,3 +84,8 @@ def test_the_digits_as_they_are():
     test, y = sides[2]
     nearest = ((test.reshape(-1, 1, 784) - means) ** 2).sum(-1).argmin(1)
     assert 0.75 < (nearest == y).mean() < 0.9
+
+
+def test_a_label_that_is_missing():
+    with pytest.raises(ValueError, match="labels must be one an image: 2 for 3 images"):
+        split(np.zeros((3, 28, 28), np.uint8), np.zeros(2, np.int64))

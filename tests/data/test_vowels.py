@@ -49,3 +49,10 @@ def test_the_utterances_as_they_are():
     assert len({u.frames.tobytes() for u in train + test}) == 640
     assert all(np.isfinite(u.frames).all() for u in train + test)
     assert train[0].frames[0, :2].tolist() == pytest.approx([1.860936, -0.207383])
+
+
+@pytest.mark.parametrize("text", ["", HEAD, "1,2:3,4:1\n"])
+def test_a_file_without_utterances(folder, text):
+    (folder / "JapaneseVowels_TEST.ts").write_text(text)
+    with pytest.raises(DataError, match=r"TEST\.ts: there is no utterance"):
+        load()

@@ -183,3 +183,13 @@ class TestBadInput:
             make_step("seq2seq").start(prompts[0][:2], 1)
         with pytest.raises(TypeError, match="cached must be True or False, not 1"):
             make_step("gpt", cached=1)
+
+
+@pytest.mark.parametrize("kind", ["gpt", "seq2seq"])
+def test_logits_that_are_nan_choose_no_token(kind, make_step, prompts):
+    step = make_step(kind)
+    with torch.no_grad():
+        step.model.output.weight[3] = torch.nan
+    step.start(prompts[0], NEW)
+    with pytest.raises(FloatingPointError, match="logits of token 4 hold NaN"):
+        step(prompts[0])

@@ -116,3 +116,12 @@ def test_text_table_has_columns_of_one_width():
         "word      1",
         "x     22222",
     ]
+
+
+def test_a_number_without_room_is_a_power_of_ten():
+    assert column([2.5, 99_999.0, -123_456.0, 1e70]) == [
+        "2.500",
+        "99999.000",
+        f"{output.MINUS}1.23·10⁵",
+        "1.00·10⁷⁰",
+    ]

@@ -239,3 +239,10 @@ class TestBadInput:
             bert(pooler=False).pool(torch.zeros(B, T, D))
         with pytest.raises(ValueError, match="last axis of x must be 12"):
             bert().pool(torch.zeros(B, T, 7))
+
+
+@pytest.mark.usefixtures("plain")
+def test_the_mean_needs_three_axes():
+    for shape in ((3, 5), (2, 3, 4, 5)):
+        with pytest.raises(ValueError, match="x must have 3 axes"):
+            mean_pool(torch.ones(shape))

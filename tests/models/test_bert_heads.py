@@ -199,3 +199,12 @@ class TestBadInput:
                 model(torch.full((B, T), V))
             with pytest.raises(TypeError, match="real must be boolean"):
                 model(drawn(B, T), torch.ones(B, T))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_a_new_head_has_the_dtype_of_the_model_below(dtype):
+    model, ids = bert().to(dtype), drawn(B, T)
+    assert [x.dtype for x in BertPretraining(model)(ids)] == [dtype, dtype]
+    assert BertSequenceClassifier(model, C)(ids).dtype == dtype
+    assert BertTokenClassifier(model, C)(ids).dtype == dtype
+    assert [x.dtype for x in BertQuestionAnswerer(model)(ids)] == [dtype, dtype]

@@ -168,3 +168,15 @@ class TestBadInput:
         real = torch.tensor([[True] * T, [False] * T])
         with pytest.raises(ValueError, match="real must be True somewhere in each row"):
             GPTSequenceClassifier(model, C)(drawn(B, T), real)
+
+
+def test_a_new_head_has_the_dtype_of_the_model_below():
+    model = gpt().to(torch.float64)
+    assert GPTSequenceClassifier(model, C)(drawn(B, T)).dtype == torch.float64
+
+
+def test_the_device_meta_gives_shapes():
+    model, ids = gpt().to("meta"), torch.zeros(B, T, dtype=torch.long, device="meta")
+    logits, _ = model(ids, torch.ones(B, T, dtype=torch.bool, device="meta"))
+    assert logits.shape == (B, T, V)
+    assert logits.is_meta

@@ -177,3 +177,10 @@ class TestBadInput:
             model(IMAGES, KEEP, RESTORE + 1)
         with pytest.raises(ValueError, match=r"images must have the shape \(B, 3, 8, 6\) of the"):
             model(IMAGES[:, :, :6], KEEP, RESTORE)
+
+
+def test_a_restore_of_other_patches_is_refused():
+    model = mae()
+    for restore in (RESTORE.flip(1), torch.zeros_like(RESTORE), RESTORE.clamp(max=N - 2)):
+        with pytest.raises(ValueError, match="restore must bring the patches of keep back"):
+            model(IMAGES, KEEP, restore)

@@ -124,3 +124,9 @@ class TestBadInput:
             LengthPredictor(D, MAX)(torch.zeros(B, S, D), torch.ones(B, S).bool())
         with pytest.raises(ValueError, match="last axis of memory must be 8"):
             LengthPredictor(D, MAX)(torch.zeros(B, S, D + 1))
+
+
+@pytest.mark.parametrize("shape", [(0, S), (B, 0)])
+def test_a_source_without_a_token_is_refused(shape):
+    with pytest.raises(ValueError, match="source must have a token a row"):
+        made()(torch.zeros(shape, dtype=torch.long))

@@ -86,3 +86,28 @@ def test_models_that_theirs_cannot_be():
             from_hf({}, config)
     with pytest.raises(ValueError, match="a pooler or classes, not a pooler and 4 classes"):
         to_hf(ViT(dataclasses.replace(SMALL, pooler=True, n_classes=4)))
+
+
+@pytest.mark.usefixtures("plain")
+def test_weights_of_two_dtypes_or_none():
+    weights = to_hf(ViT(SMALL))
+    one = "embeddings.cls_token"
+    for x in (weights[one].half(), weights[one].long(), weights[one].tolist()):
+        with pytest.raises(TypeError, match=one):
+            from_hf({**weights, one: x}, SMALL)
+    with pytest.raises(TypeError, match="one floating-point dtype"):
+        from_hf({name: x.long() for name, x in weights.items()}, SMALL)
+    for x in (torch.tensor(1.0), torch.zeros(0, 1, 15)):
+        with pytest.raises(ValueError, match=rf"{one} of the shape \(1, 1, 15\)"):
+            from_hf({**weights, one: x}, SMALL)
+
+
+def test_reading_weights_draws_no_random_numbers():
+    weights, state = to_hf(ViT(SMALL)), torch.get_rng_state()
+    from_hf(weights, SMALL)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_configuration_of_another_model():
+    with pytest.raises(ValueError, match="a 'vit' model, not of 'bert'"):
+        config_from_hf({"model_type": "bert", "hidden_size": 15})

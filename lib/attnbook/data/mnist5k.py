@@ -47,8 +47,13 @@ def split(images: np.ndarray, labels: np.ndarray) -> tuple[Digits, Digits, Digit
     Returns:
         (images, labels) of each side.
 
+    Raises:
+        ValueError: not as many labels as images.
+
     Chapter: 07_spans_cnn_rnn
     """
+    if len(images) != len(labels):
+        raise ValueError(f"labels must be one an image: {len(labels)} for {len(images)} images")
     hashes = [hashlib.sha256(np.ascontiguousarray(image).tobytes()).digest() for image in images]
     sides: tuple[list[int], ...] = ([], [], [])
     for label in np.unique(labels):

@@ -47,6 +47,8 @@ def load() -> tuple[list[Utterance], list[Utterance]]:
 
 def _read(path: Path) -> list[Utterance]:
     _, _, body = path.read_text(encoding="utf-8").partition("@data\n")
+    if not body:
+        raise DataError(f"{path}: there is no utterance behind a line @data")
     utterances = []
     for number, line in enumerate(body.splitlines(), 1):
         *rows, speaker = line.split(":")  # one row a coefficient, one number a frame

@@ -96,6 +96,9 @@ class Step(ABC):
         Args:
             ids: all of it, the same as at the last call but for the new tokens at the end.
             rows: which row of the last call each row goes on from, where that has changed.
+
+        Raises:
+            FloatingPointError: logits with a NaN among them.
         """
         if rows is not None:
             self._select(rows)
@@ -104,7 +107,10 @@ class Step(ABC):
         if real is not None:  # what is written is real
             real = F.pad(real, (0, ids.shape[1] - real.shape[1]), value=True)[:, past:]
         with evaluating(self.model):
-            return self._logits(ids[:, past:], real)[:, -1]  # (B, T, V) -> (B, V)
+            logits = self._logits(ids[:, past:], real)[:, -1]  # (B, T, V) -> (B, V)
+        if logits.isnan().any():  # the largest of them would be a token that means nothing
+            raise FloatingPointError(f"the model's logits of token {ids.shape[1]} hold NaN")
+        return logits
 
     @abstractmethod
     def _prepare(self, B: int, length: int) -> None:

@@ -13,6 +13,7 @@ from IPython.display import HTML
 
 HERE = Path(__file__).parent
 MINUS = "\N{MINUS SIGN}"
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class InteractiveFigure(HTML):
@@ -85,7 +86,15 @@ def typed(x: float | int) -> str:
 def column(numbers: list[float]) -> list[str]:
     """Numbers below each other: with 3 decimals, or as whole numbers where all are whole."""
     digits = 0 if all(x == int(x) for x in numbers) else 3
-    return [f"{round(x, digits) + 0.0:.{digits}f}".replace("-", MINUS) for x in numbers]
+    return [_shown(x, digits) for x in numbers]
+
+
+def _shown(x: float, digits: int) -> str:
+    """As the scripts' `shown`: so many decimals, or a power of ten where there is no room."""
+    if abs(x) < 1e5:
+        return f"{round(x, digits) + 0.0:.{digits}f}".replace("-", MINUS)
+    factor, power = f"{x:.2e}".split("e+")
+    return f"{factor}·10{str(int(power)).translate(SUPERSCRIPT)}".replace("-", MINUS)
 
 
 def vector(numbers: list[str]) -> str:

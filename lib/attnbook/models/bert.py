@@ -188,16 +188,17 @@ def mean_pool(
 
     Raises:
         TypeError: a `real` that is not boolean.
-        ValueError: a `real` that does not fit x.
+        ValueError: an x without 3 axes, a `real` that does not fit it.
 
     Source: Reimers and Gurevych 2019, section 3.
     Chapter: 13_bert_finetuning
     """
     checks.floating(x=x)
+    checks.last_size("x", x, x.shape[-1] if x.ndim else 0, ndim=3)
     if real is None:
         return x.mean(dim=1)
     checks.boolean("real", real)
-    if x.ndim != 3 or real.shape != x.shape[:2]:
+    if real.shape != x.shape[:2]:
         raise ValueError(
             f"real must have the shape (B, T) of x (B, T, D), but theirs are {checks.shape(real)} "
             f"and {checks.shape(x)}"

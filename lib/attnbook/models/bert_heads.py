@@ -43,6 +43,7 @@ class MaskedTokenHead(nn.Module):
         self.output = nn.Linear(config.d_model, config.vocab_size)
         self.output.weight = tokens.weight
         nn.init.zeros_(self.output.bias)
+        self.to(tokens.weight)  # the dtype and device of the model below
 
     def forward(self, x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch V"]:
         """x (…, D) -> logits (…, V)."""
@@ -71,8 +72,7 @@ class BertPretraining(nn.Module):
         self.masked = MaskedTokenHead(bert.config, bert.embed.tokens)
         self.next_sentence = None
         if bert.pooler is not None:
-            self.next_sentence = nn.Linear(bert.config.d_model, 2)
-            initialise(self.next_sentence)
+            self.next_sentence = _linear(bert, 2)
 
     def forward(
         self,
@@ -119,7 +119,7 @@ class BertSequenceClassifier(nn.Module):
         if pool == "pooler" and bert.pooler is None:
             raise ValueError("pool must be 'cls' or 'mean' for a Bert without a pooler")
         self.bert, self.pool = bert, pool
-        self.dropout, self.classes = _last(bert.config, n_classes)
+        self.dropout, self.classes = _last(bert, n_classes)
 
     def forward(
         self,
@@ -160,7 +160,7 @@ class BertTokenClassifier(nn.Module):
     def __init__(self, bert: Bert, n_classes: int) -> None:
         super().__init__()
         self.bert = bert
-        self.dropout, self.classes = _last(bert.config, n_classes)
+        self.dropout, self.classes = _last(bert, n_classes)
 
     def forward(
         self,
@@ -193,8 +193,7 @@ class BertQuestionAnswerer(nn.Module):
     def __init__(self, bert: Bert) -> None:
         super().__init__()
         self.bert = bert
-        self.ends = nn.Linear(bert.config.d_model, 2)
-        initialise(self.ends)
+        self.ends = _linear(bert, 2)
 
     def forward(
         self,
@@ -215,8 +214,13 @@ class BertQuestionAnswerer(nn.Module):
         return start, end
 
 
-def _last(config: BertConfig, n_classes: int) -> tuple[nn.Dropout, nn.Linear]:
+def _last(bert: Bert, n_classes: int) -> tuple[nn.Dropout, nn.Linear]:
     checks.positive(n_classes=n_classes)
-    classes = nn.Linear(config.d_model, n_classes)
-    initialise(classes)
-    return nn.Dropout(config.dropout), classes
+    return nn.Dropout(bert.config.dropout), _linear(bert, n_classes)
+
+
+def _linear(bert: Bert, size: int) -> nn.Linear:
+    """A new layer D -> size, with the dtype and device of the model below."""
+    layer = nn.Linear(bert.config.d_model, size)
+    initialise(layer)
+    return layer.to(bert.embed.tokens.weight)

@@ -149,6 +149,7 @@ class GPTSequenceClassifier(nn.Module):
         self.gpt = gpt
         self.classes = nn.Linear(gpt.config.d_model, n_classes, bias=False)
         nn.init.normal_(self.classes.weight, std=0.02)
+        self.classes.to(gpt.output.weight)  # its dtype and device
 
     def forward(
         self, ids: Int[Tensor, "B T"], real: Bool[Tensor, "..."] | None = None

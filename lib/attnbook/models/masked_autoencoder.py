@@ -132,6 +132,13 @@ class MaskedAutoencoder(nn.Module):
             raise ValueError(
                 f"restore must have the shape (B, N) = ({B}, {N}), not {checks.shape(restore)}"
             )
+        if not torch.compiler.is_compiling():  # see checks.ids
+            order = torch.arange(N, device=restore.device)
+            kept = torch.take_along_dim(restore.long(), keep.long(), dim=1)  # (B, K)
+            if not (restore.long().sort(dim=1).values == order).all() or not torch.equal(
+                kept, order[:K].expand(B, K)
+            ):
+                raise ValueError("restore must bring the patches of keep back to their places")
         x = self.narrow(vectors)  # (B, 1 + K, d)
         copies = self.mask_token.expand(B, N - K, -1)  # (B, N - K, d)
         everything = torch.cat((x[:, 1:], copies), dim=1)  # (B, N, d), out of order

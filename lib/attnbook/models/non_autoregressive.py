@@ -104,10 +104,12 @@ class NonAutoregressive(nn.Module):
 
         Raises:
             TypeError: ids or lengths that are not integers, a mask that is not boolean.
-            ValueError: an id outside its vocabulary, a length outside 1 … max_len, or shapes that
-                do not fit.
+            ValueError: a source without a token, an id outside its vocabulary, a length outside
+                1 … max_len, or shapes that do not fit.
         """
         memory = self.seq2seq.encode(source, source_mask)  # (B, S, D)
+        if not source.numel():
+            raise ValueError(f"source must have a token a row, not {checks.shape(source)}")
         length_logits = self.predictor(memory, source_mask)  # (B, max_len)
         if lengths is None:
             lengths = length_logits.argmax(dim=-1) + 1  # (B,)

@@ -169,6 +169,7 @@ class ViT(EncoderStack):
                 raise ValueError(
                     f"real must have the shape (B, N) = ({B}, {N}), not {checks.shape(real)}"
                 )
+            x = x.masked_fill(~real[..., None], 0)  # a weight of 0 leaves a NaN a NaN
         places = None
         if keep is not None:
             checks.ids("keep", keep, N)

@@ -84,14 +84,21 @@ def check_keys(state: Mapping[str, Tensor], wanted: Mapping[str, tuple[int, ...]
         parts = [("missing", missing), ("unexpected", unexpected)]
         told = "; ".join(f"{what}: {_names(names)}" for what, names in parts if names)
         raise ValueError(f"state_dict does not fit the config and the kind of model: {told}")
+    check_dtype(state)
     for name, size in wanted.items():
         if checks.shape(state[name]) != size:
             raise ValueError(
                 f"{name} must have the shape {size} that the config asks for, "
                 f"not {checks.shape(state[name])}"
             )
+
+
+def check_dtype(state: Mapping[str, Tensor]) -> None:
+    """All of `state` must be tensors of one floating-point dtype."""
     first = next(iter(state))
     for name, x in state.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} must be a tensor, not {type(x).__name__}")
         if not x.is_floating_point() or x.dtype != state[first].dtype:
             raise TypeError(
                 f"all weights must be of one floating-point dtype, not {first} "

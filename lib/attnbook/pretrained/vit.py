@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from attnbook.models.vit import ViT, ViTConfig
+from attnbook.pretrained import states
 
 _ACTIVATIONS = {
     "relu": "relu",
@@ -60,13 +62,14 @@ def config_from_hf(hf_config: Mapping[str, Any]) -> ViTConfig:
             `transformers` gives it.
 
     Raises:
-        ValueError: a choice that `ViT` does not have, such as another activation, or two shares of
-            dropout.
+        ValueError: the configuration of another model, a choice that `ViT` does not have, such as
+            another activation, or two shares of dropout.
 
     Source: `ViTConfig` of `transformers`.
     Chapter: 16_vit
     """
     c = dict(hf_config)
+    states.check_config(c, "vit", needed=(), fixed={})
     dropout = c.get("hidden_dropout_prob", 0.0)
     of_weights = c.get("attention_probs_dropout_prob", 0.0)
     if dropout != of_weights:
@@ -116,12 +119,14 @@ def from_hf(state_dict: Mapping[str, Tensor], config: ViTConfig) -> ViT:
         The model, in the weights' dtype and in `eval()` mode.
 
     Raises:
+        TypeError: weights of more than one dtype, or of none that is floating-point.
         ValueError: weights that the configuration has no place for, or that it lacks; positions
             that are not learned, or pre_norm False.
 
     Chapter: 16_vit
     """
-    model = ViT(config)
+    with torch.random.fork_rng(devices=[]):  # the first weights are drawn for nothing
+        model = ViT(config)
     theirs = {_new(name): tensor for name, tensor in state_dict.items()}
     names = _names(model)
     if lost := sorted(theirs.keys() ^ names.keys()):
@@ -131,17 +136,17 @@ def from_hf(state_dict: Mapping[str, Tensor], config: ViTConfig) -> ViT:
             if (found := [name for name in lost if name in keys][:4])
         ]
         raise ValueError(f"state_dict must be that of {config}, but it {' and '.join(sides)}")
+    states.check_dtype(theirs)
     ours = {}
     for name, (own, batched) in names.items():
-        ours[own] = theirs[name][0] if batched else theirs[name]
-        wanted = model.get_parameter(own).shape
-        if ours[own].shape != wanted or (batched and len(theirs[name]) != 1):
+        wanted = (1,) * batched + tuple(model.get_parameter(own).shape)
+        if tuple(theirs[name].shape) != wanted:
             raise ValueError(
-                f"state_dict must have {name} of the shape "
-                f"{(1, *wanted) if batched else tuple(wanted)}, not {tuple(theirs[name].shape)}"
+                f"state_dict must have {name} of the shape {wanted}, "
+                f"not {tuple(theirs[name].shape)}"
             )
-    model.to(next(iter(ours.values())).dtype).load_state_dict(ours)
-    return model.eval()
+        ours[own] = theirs[name][0] if batched else theirs[name]
+    return states.loaded(model, ours)
 
 
 def to_hf(model: ViT) -> dict[str, Tensor]:
