@@ -126,6 +126,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", "0")  # the bar goes to the same place
     monkeypatch.setattr(__main__, "found", lambda: {"line": RECIPE})
     monkeypatch.setattr(__main__, "make", lambda recipe: keep.make(recipe, tmp_path))
     __main__.main(["line"])
