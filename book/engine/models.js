@@ -130,26 +130,22 @@ export class ViT {
   }
 }
 
-// Where the class token looks, through all layers: the weights, averaged over the heads, with half
-// of each token kept for itself, multiplied. Abnar and Zuidema 2020. Gives one share a patch.
-export function rollout(weights) {
-  let total = null;
+// What each output took from each input, if the layers only passed on what they attend to: row t of
+// the result (T, T). As attnbook.rollout.attention_rollout; Abnar and Zuidema 2020.
+export function rollout(weights, residual = 0.5) {
+  const T = weights[0][0].rows;
+  let shares = Matrix.of(Array.from({ length: T }, (_, i) =>
+    Array.from({ length: T }, (_, j) => Number(i === j))));
   for (const heads of weights) {
-    const T = heads[0].rows, mixed = new Matrix(T, T);
-    for (let i = 0; i < T * T; i++) {
-      const mean = heads.reduce((sum, head) => sum + head.data[i], 0) / heads.length;
-      mixed.data[i] = 0.5 * mean + (i % (T + 1) === 0 ? 0.5 : 0); // T + 1 apart: the diagonal
-    }
-    if (!total) { total = mixed; continue; }
-    const product = new Matrix(T, T);
+    const next = new Matrix(T, T);
     for (let i = 0; i < T; i++) {
       for (let k = 0; k < T; k++) {
-        const share = mixed.data[i * T + k];
-        for (let j = 0; j < T; j++) product.data[i * T + j] += share * total.data[k * T + j];
+        const mean = heads.reduce((sum, head) => sum + head.data[i * T + k], 0) / heads.length;
+        const share = (1 - residual) * mean + (i === k ? residual : 0);
+        for (let j = 0; j < T; j++) next.data[i * T + j] += share * shares.data[k * T + j];
       }
     }
-    total = product;
+    shares = next;
   }
-  const row = total.row(0).slice(1), sum = row.reduce((a, b) => a + b, 0);
-  return row.map((share) => share / sum);
+  return shares;
 }
