@@ -98,6 +98,7 @@ function erf(x) {
 // By the names that the library's configurations have (attnbook.sublayers.ACTIVATIONS).
 export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
+  squared_relu: (x) => Math.max(x, 0) ** 2,
   gelu: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)),
   gelu_tanh: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
 };
