@@ -4,7 +4,6 @@ Chapter 16 explains it. Every model takes images (B, 1, 28, 28) and gives, as `V
 (B, 10) and the attention weights or None, so that one loss and one score serve them all.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -83,10 +82,10 @@ def jitter(
             f"images must have 4 axes (B, C, height, width), but their shape is "
             f"{checks.shape(images)}"
         )
-    for name, bound in (("shift", shift), ("turn", turn)):
-        if not 0 <= bound < math.inf:
-            raise ValueError(f"{name} must be at least 0, not {bound!r}")
+    checks.factor(shift=shift, turn=turn)
     checks.probability(zoom=zoom)
+    if generator is not None:
+        checks.generator(generator)
     B, _, height, width = checks.shape(images)
     # Drawn on the processor, so that they are the same wherever the images are.
     draws = (2 * torch.rand(4, B, generator=generator) - 1).to(images)

@@ -10,7 +10,7 @@ from attnbook import checks
 
 
 def attention_rollout(
-    weights: Sequence[Float[Tensor, "B H T T"]], *, residual: float = 0.5
+    weights: Sequence[Float[Tensor, "B _ T T"]], *, residual: float = 0.5
 ) -> Float[Tensor, "B T T"]:
     """The shares of the inputs in the outputs, if each layer only passed on what it attends to.
 
@@ -34,7 +34,7 @@ def attention_rollout(
     Source: Abnar and Zuidema 2020, section 3 (residual 0.5).
     Chapter: 16_vit
     """
-    checks.share(residual=residual)
+    checks.probability(residual=residual)
     if not weights:
         raise ValueError("weights must hold those of at least one layer")
     for i, w in enumerate(weights):
