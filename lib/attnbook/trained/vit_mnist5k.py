@@ -20,7 +20,8 @@ CONFIG = ViTConfig(
     d_ff=192,
     n_layers=4,
 )
-SEED, STEPS, BATCH, LR = 0, 5500, 64, 4e-3  # lr: the best of three on the validation images
+SEED, STEPS, BATCH = 0, 4500, 64
+LR = 1e-2  # better after 300 steps than 4e-3, on the validation images
 
 
 def _fit(model: nn.Module, checkpoint: Path) -> list[float]:
