@@ -39,7 +39,7 @@ def small_vit(patch_size: int = PATCH) -> ViT:
 MODELS: dict[str, tuple[Callable[[], nn.Module], float]] = {
     "ViT": (small_vit, 3e-3),
     "CNN": (digits.DigitCNN, 3e-3),
-    "logistic regression": (digits.PixelRegression, 3e-3),
+    "logistic regression": (digits.PixelRegression, 1e-2),
 }
 
 
