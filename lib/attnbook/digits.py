@@ -135,9 +135,7 @@ class DigitBatches:
         checks.positive(steps=steps, size=size)
         checks.flag(augment=augment)
         if len(images) != len(labels) or not len(images):
-            raise ValueError(
-                f"labels must be one an image: {len(labels)} for {len(images)} images"
-            )
+            raise ValueError(f"labels must be one an image: {len(labels)} for {len(images)} images")
         self.images, self.labels = images, labels
         self.steps, self.size, self.seed, self.augment = steps, size, seed, augment
 
