@@ -9,7 +9,6 @@ handout.py, so that the notebook runs alone, and `HIDDEN = {}` in each hidden te
 """
 
 import argparse
-import copy
 import inspect
 import json
 import shutil
@@ -85,7 +84,7 @@ def students(book: dict[str, Any]) -> dict[str, Any]:
     import nbformat
     from nbgrader import preprocessors
 
-    node = nbformat.from_dict(copy.deepcopy(book))
+    node = nbformat.reads(json.dumps(book), as_version=4)
     steps = ("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata")
     steps += ("ClearHiddenTests", "ClearMarkScheme", "ComputeChecksums", "CheckCellMetadata")
     for step in steps:

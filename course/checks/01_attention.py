@@ -82,9 +82,7 @@ def softmax_cases(rng, public):
     return [
         Property("a single row of small scores", 1, [case(softmax, normal(rng, n))]),
         Property("large scores do not overflow", 1, [case(softmax, large)]),
-        Property(
-            "each row of the last axis on its own", 1, [case(softmax, normal(rng, *shape))]
-        ),
+        Property("each row of the last axis on its own", 1, [case(softmax, normal(rng, *shape))]),
     ]
 
 

@@ -28,7 +28,7 @@ class NoLibrary(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] == "attnbook":
             raise ImportError("the tasks are solved without attnbook")
-        return None
+        return
 
 
 def main(number: int, walls: bool, memory: int) -> None:
