@@ -22,7 +22,7 @@ from course.grading.grade import Plan, grade
 from course.grading.students import Limits, Workers
 
 ROOT = checks.COURSE.parent
-OUT = ROOT / "build" / "grades"
+OUT = ROOT / "grades"  # not in build: marks entered by hand are kept there
 
 
 def guess(folder: Path) -> str:

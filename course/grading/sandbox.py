@@ -52,6 +52,31 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, data: 
     _checked(result, f"mount on {target}")
 
 
+def possible() -> tuple[bool, str]:
+    """Whether the walls can be put up here, or why not: a child tries, so that nothing is half
+    done in the calling process. Some systems allow a namespace, and then no mount in it."""
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            enter()
+            alone()
+            if os.fork() == 0:
+                scratch()
+                drop_privileges()
+                os.write(write, b"yes")
+            else:
+                os.wait()
+        except BaseException as error:
+            os.write(write, str(error).encode()[:300])
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read, "rb") as told:
+        said = told.read().decode(errors="replace")
+    return said == "yes", "" if said == "yes" else said
+
+
 def enter(visible: tuple[str, ...] = ()) -> None:
     """Leave the network, and every folder save the system's, Python's and `visible`, read-only.
 

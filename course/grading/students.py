@@ -38,11 +38,12 @@ class Ended(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """memory in MB; seconds of processor time for a cell, and in all for one process; patience:
-    how many seconds of the clock a second of processor time may take."""
+    """memory in MB; seconds of processor time for a cell, at most for a call, and in all for one
+    process; patience: how many seconds of the clock a second of processor time may take."""
 
     memory: int = 2048
     cell: int = 10
+    call: int = 60
     process: int = 300
     patience: float = 10.0
 
@@ -118,7 +119,8 @@ class Student:
 
     def call(self, function: str, args: list, seconds: int) -> dict[str, Any] | str:
         """What the function gives, as plain numbers, or in words why there are none."""
-        reply = self._ask({"do": "call", "function": function, "args": args}, seconds)
+        request = {"do": "call", "function": function, "args": args}
+        reply = self._ask(request, min(seconds, self._limits.call))
         if "error" in reply:
             return str(reply["error"])[:300]
         return trusted(reply.get("value"))
@@ -173,7 +175,7 @@ class Student:
         """In words, how the process ended that hung up."""
         status = b""
         with contextlib.suppress(OSError):
-            self._control.settimeout(10)
+            self._control.settimeout(60)
             status = self._control.recv(64)
         self.close()
         code = int(status) if status.lstrip(b"-").isdigit() else None

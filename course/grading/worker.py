@@ -35,10 +35,9 @@ def main(number: int, walls: bool, memory: int) -> None:
     orders = socket.socket(fileno=number)
     why = ""
     if walls:
-        try:
-            sandbox.enter()
-        except OSError as error:
-            walls, why = False, str(error)
+        walls, why = sandbox.possible()
+    if walls:
+        sandbox.enter()
     import torch
 
     torch.set_num_threads(1)
@@ -73,6 +72,8 @@ def keep(talk: int, control: int, walls: bool, memory: int, seconds: int) -> Non
         sandbox.scratch()
     if (child := os.fork()) == 0:
         sandbox.die_with_parent()
+        if walls:
+            os.setsid()  # it can signal no keeper; without walls, it is ended by its group
         run(talk, walls, memory, seconds)
     os.close(talk)
     _, status = os.waitpid(child, 0)
