@@ -55,8 +55,9 @@ class Workers:
         self.limits = limits or Limits()
         self._orders, theirs = socket.socketpair()
         self._lock = threading.Lock()
+        self.number = secrets.token_hex(4)  # tells these processes from others' in a list
         command = [sys.executable, "-I", str(WORKER), str(theirs.fileno())]
-        command += ["walls" if walls else "open", str(self.limits.memory)]
+        command += ["walls" if walls else "open", str(self.limits.memory), self.number]
         self._process = subprocess.Popen(
             command,
             env=ENVIRONMENT,

