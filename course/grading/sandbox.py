@@ -77,8 +77,8 @@ def possible() -> tuple[bool, str]:
     return said == "yes", "" if said == "yes" else said
 
 
-def enter(visible: tuple[str, ...] = ()) -> None:
-    """Leave the network, and every folder save the system's, Python's and `visible`, read-only.
+def enter() -> None:
+    """Leave the network, and every folder save the system's and Python's own, now read-only.
 
     For a process with a single thread, once. Its children stay inside.
     """
@@ -92,7 +92,7 @@ def enter(visible: tuple[str, ...] = ()) -> None:
     _mount(None, "/", None, RECURSIVE | PRIVATE)
     root = "/tmp"  # hidden by the new root, and gone from sight with the old one
     python = dict.fromkeys((sys.base_prefix, sys.prefix))
-    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *python, *visible, *DEVICES)
+    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *python, *DEVICES)
             if os.path.exists(path)}  # fmt: skip
     _mount("tmpfs", root, "tmpfs", NO_SUID | NO_DEV)
     for path, handle in kept.items():

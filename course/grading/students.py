@@ -84,6 +84,7 @@ class Workers:
         self.close()
 
     def close(self) -> None:
+        self._replies.close()
         self._orders.close()
         self._process.kill()
         self._process.wait()

@@ -60,6 +60,7 @@ def keep(talk: int, control: int, walls: bool, memory: int, seconds: int) -> Non
     """Never returns. With walls, another fork: the first process of a space of its own, whose end
     ends all that the student's code has started."""
     os.setsid()
+    sandbox.die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if walls:
         sandbox.alone()

@@ -33,14 +33,14 @@ def NAME(*args): return torch.zeros(1).as_subclass(Same), torch.zeros(1).as_subc
 FORGE = """
 import os
 for number in range(1, 40):
-    try: os.write(number, b'{"value": {"shape": [], "data": [1.0]}, "id": "1", "points": 33}\\\\n')
+    try: os.write(number, b'{"value": {"shape": [], "data": [1.0]}, "id": "1", "points": 33}\\n')
     except OSError: pass
 print("33 of 33")
 """
 WRITE = """
 import pathlib
 for path in pathlib.Path("OUT").rglob("*.json"): path.write_text("{}")
-pathlib.Path("OUT/grades.csv").write_text("folder,total\\\\nann,33")
+pathlib.Path("OUT/grades.csv").write_text("folder,total\\nann,33")
 """
 READ = """
 import json
