@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from course import checks
@@ -15,7 +17,7 @@ FIRST = checks.load("01_attention")
 FULL = sum(task.points for task in FIRST.automatic)
 # Processor time alone decides here: the clock of a busy machine says nothing.
 LIMITS = Limits(memory=1024, cell=2, call=4, patience=100)
-HERE = Path(__file__).resolve()
+GRADING = Path(command.__file__).parent
 
 
 def first(text):
@@ -49,7 +51,6 @@ for cell in book["cells"]:
     if "SOLUTION" in "".join(cell["source"]): exec("".join(cell["source"]))
 """
 # Name: (solved tasks, changed cells, points of each task that are not zero, word in the feedback).
-# `rest` are all tasks but those named.
 ALL = {task.name: task.points for task in FIRST.automatic}
 NO_TRAINING = {name: points for name, points in ALL.items() if name != "find"}
 QUICK = set(NO_TRAINING)  # training once, in the perfect submission, is enough
@@ -112,7 +113,13 @@ HOSTILE = {
 }
 
 
-def graded(top):
+def walls_are_possible():
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import sandbox; print(*sandbox.possible())"
+    asked = [sys.executable, "-c", code, str(GRADING)]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.startswith("True")
+
+
+def graded(top, hostile):
     """Grade all, once: (rows of grades.csv, the folder of submissions, that of the results)."""
     folder, out = top / "submitted", top / "grades"
     source = str(FIRST.source)
@@ -125,7 +132,7 @@ def graded(top):
         "damaged": json.dumps(submission(FIRST, "damaged"))[:5000],
         "nested": "[" * 100_000,
     }
-    for name, (solved, changed, _, _) in HOSTILE.items():
+    for name, (solved, changed, _, _) in hostile.items():
         filled = {
             cell: text.replace("OUT", str(out / FIRST.name)).replace("SOURCE", source)
             for cell, text in changed.items()
@@ -147,10 +154,6 @@ def graded(top):
 
 def points(row):
     return {name: int(row[name]) for name in ALL if row[name] != "0"}
-
-
-def walls(row):
-    return "without walls" not in row["notes"]
 
 
 def again(rows, folder, out, monkeypatch):
@@ -194,7 +197,6 @@ EXPECTED = {
     "nested": {},
     "renamed": {"softmax": 3},
     "missing": {},
-    **{name: wanted for name, (_, _, wanted, _) in HOSTILE.items()},
 }
 REASONS = {
     "nothing": "the file is empty",
@@ -202,23 +204,24 @@ REASONS = {
     "nested": "the file is damaged",
     "renamed": "the notebook was renamed: my homework (1).ipynb was taken",
     "missing": "there is no notebook",
-    **{name: word for name, (_, _, _, word) in HOSTILE.items()},
 }
 
 
 def test_the_round_trip(tmp_path, monkeypatch, capsys):
     """One test, so that two workers do not grade twice."""
-    rows, folder, out = graded(tmp_path)
-    # Without namespaces files are not hidden, as the guide says: these two are then not judged.
-    open_ones = set() if walls(rows["perfect"]) else {"reads", "writes"}
-    got = {name: points(row) for name, row in rows.items() if name not in open_ones}
-    assert got == {name: x for name, x in EXPECTED.items() if name not in open_ones}
+    walls = walls_are_possible()
+    # Without namespaces files are not hidden, as the guide says: two are then not handed in.
+    hostile = {n: x for n, x in HOSTILE.items() if walls or n not in ("reads", "writes")}
+    rows, folder, out = graded(tmp_path, hostile)
+    got = {name: points(row) for name, row in rows.items()}
+    assert got == EXPECTED | {name: wanted for name, (_, _, wanted, _) in hostile.items()}
     for row in rows.values():
         assert row["total"] == str(sum(points(row).values()))
         assert (row["explain"], row["to do"]) == ("", "explain")
-    if walls(rows["perfect"]):
-        pages = {name: (out / "feedback" / f"{name}.html").read_text("utf-8") for name in REASONS}
-        assert {n: word for n, word in REASONS.items() if word not in pages[n]} == {}
+        assert ("without walls" in row["notes"]) is not walls
+    reasons = REASONS | {name: word for name, (_, _, _, word) in hostile.items() if walls}
+    pages = {name: (out / "feedback" / f"{name}.html").read_text("utf-8") for name in reasons}
+    assert {n: word for n, word in reasons.items() if word not in pages[n]} == {}
     again(rows, folder, out, monkeypatch)
 
 
