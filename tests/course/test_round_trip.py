@@ -48,7 +48,8 @@ READ = """
 import json
 book = json.load(open("SOURCE"))
 for cell in book["cells"]:
-    if "SOLUTION" in "".join(cell["source"]): exec("".join(cell["source"]))
+    if cell["cell_type"] == "code" and "SOLUTION" in "".join(cell["source"]):
+        exec("".join(cell["source"]))
 """
 # Name: (solved tasks, changed cells, points of each task that are not zero, word in the feedback).
 ALL = {task.name: task.points for task in FIRST.automatic}
@@ -78,7 +79,7 @@ HOSTILE = {
     ),
     "forges": ({"softmax"}, first(FORGE), {"softmax": 3}, "nobody asked for"),
     "writes": ({"softmax"}, first(WRITE), {"softmax": 3}, ""),
-    "reads": (set(), first(READ), {}, "by_hand"),
+    "reads": (set(), {"find": READ}, {}, "the cell &#x27;find&#x27; stopped: FileNotFoundError"),
     "loops": (
         QUICK,
         {"loop": "def attention_loop(*args):\n    while True: pass"},
