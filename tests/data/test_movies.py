@@ -45,7 +45,7 @@ def test_polar_keeps_both_ends_and_their_limits():
 
 
 def test_the_side_follows_from_the_text_alone():
-    snippets = [Snippet(f"text {i}", i) for i in range(400)]
+    snippets = [Snippet(f"text {i}", float(i)) for i in range(400)]
     sides = split(snippets)
     assert sorted(s.score for side in sides for s in side) == list(range(400))
     assert all(len(side) > 20 for side in sides)
