@@ -1,4 +1,4 @@
-"""What pretraining is worth (chapter 13): one BERT, fine-tuned from two starts on few labels to many.
+"""What pretraining is worth (chapter 13): a BERT fine-tuned from two starts, on few labels or many.
 
 The weights of 22.7 million parameters are not kept; what was measured is.
 """
