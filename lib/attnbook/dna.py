@@ -84,7 +84,7 @@ def dna_reader(text: Bert, *, n_layers: int, length: int, keep: bool) -> BertSeq
     return BertSequenceClassifier(bert, 2, pool="mean")
 
 
-def dna_loss(model: BertSequenceClassifier, batch: Batch) -> Tensor:
+def dna_loss(model: nn.Module, batch: Batch) -> Tensor:
     """The mean cross-entropy of the right answers.
 
     Chapter: 13_bert_finetuning
@@ -93,7 +93,7 @@ def dna_loss(model: BertSequenceClassifier, batch: Batch) -> Tensor:
     return nn.functional.cross_entropy(model(ids).float(), labels)
 
 
-def right_promoters(model: BertSequenceClassifier, batch: Batch) -> tuple[Tensor, int]:
+def right_promoters(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
     """How many promoters are judged right, and how many there are: for `evaluate`.
 
     Chapter: 13_bert_finetuning

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from attnbook import checks
 from attnbook.data.movies import Snippet
-from attnbook.models.bert_heads import BertSequenceClassifier
 from attnbook.tokenization.tokenizer import Tokenizer
 
 MAX_LEN = 64  # tokens; only a few sentences are longer
@@ -80,7 +79,7 @@ def review_batches(
     return batches
 
 
-def review_loss(model: BertSequenceClassifier, batch: Reviews) -> Tensor:
+def review_loss(model: nn.Module, batch: Reviews) -> Tensor:
     """The mean cross-entropy of the right answers.
 
     Chapter: 13_bert_finetuning
@@ -88,7 +87,7 @@ def review_loss(model: BertSequenceClassifier, batch: Reviews) -> Tensor:
     return nn.functional.cross_entropy(model(batch.ids, batch.real).float(), batch.labels)
 
 
-def right_reviews(model: BertSequenceClassifier, batch: Reviews) -> tuple[Tensor, int]:
+def right_reviews(model: nn.Module, batch: Reviews) -> tuple[Tensor, int]:
     """How many sentences are judged right, and how many there are: for `evaluate`.
 
     Chapter: 13_bert_finetuning
