@@ -39,20 +39,26 @@ def test_batches_keep_the_order():
         dna.promoter_batches([*promoters, promoter("AAA", 1)])
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_the_layers_are_those_of_the_text_or_random(text, keep):
-    model = dna.dna_reader(text, n_layers=2, length=5, keep=keep)
+@pytest.mark.parametrize("layers", dna.LAYERS)
+def test_where_the_layers_come_from(text, layers):
+    model = dna.dna_reader(text, n_layers=2, length=5, layers=layers)
     assert len(model.bert.layers) == 2
     assert len(text.layers) == 3
     for mine, theirs in zip(model.bert.layers, text.layers, strict=False):
-        assert torch.equal(mine.attention.w_q.weight, theirs.attention.w_q.weight) == keep
-        assert torch.equal(mine.feed_forward.w_2.weight, theirs.feed_forward.w_2.weight) == keep
+        pairs = (
+            (mine.attention.w_q.weight, theirs.attention.w_q.weight),
+            (mine.feed_forward.w_2.weight, theirs.feed_forward.w_2.weight),
+        )
+        for a, b in pairs:
+            assert torch.equal(a, b) == (layers == "text")
+            same_numbers = torch.equal(a.flatten().sort().values, b.flatten().sort().values)
+            assert same_numbers == (layers != "random")
     with pytest.raises(ValueError, match="at most the 3"):
-        dna.dna_reader(text, n_layers=4, length=5, keep=keep)
+        dna.dna_reader(text, n_layers=4, length=5, layers=layers)
 
 
 def test_only_norms_input_and_head_learn(text):
-    model = dna.dna_reader(text, n_layers=2, length=3, keep=True)
+    model = dna.dna_reader(text, n_layers=2, length=3, layers="text")
     before = {name: x.clone() for name, x in model.named_parameters()}
     batch = dna.promoter_batches([promoter("AAAACG", 4), promoter("TTTGGG", 5)])
     train(model, batch, dna.dna_loss, steps=2, lr=0.01, device="cpu")
@@ -79,10 +85,10 @@ def test_the_experiment_pairs_its_seeds(monkeypatch):
     monkeypatch.setattr(experiment, "fine_tuned", lambda layers, seed: seed + 0.5)
     rows = experiment.run()["rows"]
     assert [(r["layers"], r["seed"]) for r in rows] == [
-        (layers, seed) for seed in (0, 1, 2) for layers in ("text", "random")
+        (layers, seed) for seed in (0, 1, 2) for layers in dna.LAYERS
     ]
 
 
 def test_the_experiment_knows_its_layers():
-    with pytest.raises(ValueError, match="'text' or 'random'"):
+    with pytest.raises(ValueError, match="'text', 'shuffled', 'random'"):
         experiment.fine_tuned("noise", 0)

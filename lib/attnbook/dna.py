@@ -19,6 +19,7 @@ from attnbook.models.bert_heads import BertSequenceClassifier
 from attnbook.training import Batch
 
 WORD_IDS = {"".join(letters): i for i, letters in enumerate(product("ACGT", repeat=3), start=1)}
+LAYERS = ("text", "shuffled", "random")
 FIRST = 0  # the id of [CLS]; the 64 words have 1 … 64
 
 
@@ -52,8 +53,8 @@ def promoter_batches(promoters: Sequence[Promoter], rows: int = 32) -> list[Batc
     return list(zip(ids.split(rows), labels.split(rows), strict=True))
 
 
-def dna_reader(text: Bert, *, n_layers: int, length: int, keep: bool) -> BertSequenceClassifier:
-    """A classifier of DNA with the layers of a model of text, frozen but for their layer norms.
+def dna_reader(text: Bert, *, n_layers: int, length: int, layers: str) -> BertSequenceClassifier:
+    """A classifier of DNA on top of frozen layers, of which only the layer norms learn.
 
     Tokens, places and the head are new and trained: what text can give is in the layers.
 
@@ -61,22 +62,26 @@ def dna_reader(text: Bert, *, n_layers: int, length: int, keep: bool) -> BertSeq
         text: the model of text; it is not changed.
         n_layers: how many of its layers to take, the lowest first.
         length: T, the number of ids of an input.
-        keep: whether the layers have the text's weights; else they start at random and are frozen
-            like that.
+        layers: "text", with the text's weights; "shuffled", with the same numbers in each tensor,
+            but in random places; or "random", as BERT starts.
 
     Raises:
-        ValueError: more layers than `text` has.
+        ValueError: more layers than `text` has, or `layers` of another name.
 
     Source: Lu et al. 2022, section 2.
     Chapter: 13_bert_finetuning
     """
     checks.positive(n_layers=n_layers, length=length)
+    checks.choice("layers", layers, LAYERS)
     if n_layers > len(text.layers):
         raise ValueError(f"n_layers must be at most the {len(text.layers)} of text, not {n_layers}")
     sizes = {"vocab_size": len(WORD_IDS) + 1, "max_len": length, "n_layers": n_layers}
     bert = Bert(replace(text.config, **sizes))
-    if keep:
-        bert.layers.load_state_dict(text.layers[:n_layers].state_dict())
+    if layers != "random":
+        taken = text.layers[:n_layers].state_dict()
+        if layers == "shuffled":
+            taken = {k: x.flatten()[torch.randperm(x.numel())].view_as(x) for k, x in taken.items()}
+        bert.layers.load_state_dict(taken)
     for part in bert.layers.modules():
         if not isinstance(part, nn.LayerNorm):
             for weight in part.parameters(recurse=False):
