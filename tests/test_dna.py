@@ -85,7 +85,7 @@ def test_the_experiment_pairs_its_seeds(monkeypatch):
     monkeypatch.setattr(experiment, "fine_tuned", lambda layers, seed: seed + 0.5)
     rows = experiment.run()["rows"]
     assert [(r["layers"], r["seed"]) for r in rows] == [
-        (layers, seed) for seed in (0, 1, 2) for layers in dna.LAYERS
+        (layers, seed) for seed in (0, 1) for layers in dna.LAYERS
     ]
 
 
