@@ -16,7 +16,7 @@ from attnbook.trained.recipe import Experiment
 from attnbook.training import evaluate, linear_decay, train
 
 HALF = torch.bfloat16  # the layers are computed in it; the weights keep their float32
-# Start, labels, epochs, seed. The random start has twice the epochs where there are many labels, and
+# Start, labels, epochs, seed. The random start has twice the epochs where there are many labels. It
 # ends at 1,600, since 8,000 would take nearly as long as all of these together.
 RUNS = (
     ("pretrained", 100, 4, 0),
