@@ -83,9 +83,9 @@ def test_right_answers_are_counted():
 
 def test_the_experiment_pairs_its_seeds(monkeypatch):
     monkeypatch.setattr(experiment, "fine_tuned", lambda layers, seed: seed + 0.5)
-    rows = experiment.run()["rows"]
+    rows = experiment.RECIPE.run()["rows"]
     assert [(r["layers"], r["seed"]) for r in rows] == [
-        (layers, seed) for seed in (0, 1) for layers in dna.LAYERS
+        (layers, seed) for seed in (0, 1, 2) for layers in dna.LAYERS
     ]
 
 

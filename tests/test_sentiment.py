@@ -58,12 +58,13 @@ def test_nothing_to_read(tokenizer):
 
 
 def test_drawn_without_putting_back_and_the_same_again():
-    drawn = sentiment.draw(SNIPPETS, 3, seed=2)
-    assert drawn == sentiment.draw(SNIPPETS, 3, seed=2)
+    drawn = sentiment.draw_snippets(SNIPPETS, 3, seed=2)
+    assert drawn == sentiment.draw_snippets(SNIPPETS, 3, seed=2)
     assert len(set(drawn)) == 3
-    assert sorted(sentiment.draw(SNIPPETS, 5, seed=2), key=str) == sorted(SNIPPETS, key=str)
+    every = sentiment.draw_snippets(SNIPPETS, 5, seed=2)
+    assert sorted(every, key=str) == sorted(SNIPPETS, key=str)
     with pytest.raises(ValueError, match="at most the 5"):
-        sentiment.draw(SNIPPETS, 6, seed=0)
+        sentiment.draw_snippets(SNIPPETS, 6, seed=0)
 
 
 class Fixed(nn.Module):
@@ -92,7 +93,7 @@ def test_the_experiment_knows_its_starts():
 
 def test_the_experiment_keeps_a_row_a_run(monkeypatch):
     monkeypatch.setattr(experiment, "fine_tuned", lambda start, n, epochs, seed: n / 1e5)
-    rows = experiment.run()["rows"]
+    rows = experiment.RECIPE.run()["rows"]
     assert [(r["start"], r["labels"], r["epochs"], r["seed"]) for r in rows] == list(
         experiment.RUNS
     )

@@ -35,7 +35,7 @@ class Reviews(NamedTuple):
     labels: Int[Tensor, " B"]
 
 
-def draw(snippets: Sequence[Snippet], n: int, seed: int) -> list[Snippet]:
+def draw_snippets(snippets: Sequence[Snippet], n: int, seed: int) -> list[Snippet]:
     """n of the snippets by chance, the same ones for the same seed.
 
     Raises:

@@ -12,7 +12,7 @@ from attnbook.trained.recipe import Experiment
 from attnbook.training import evaluate, linear_decay, train
 
 HALF = torch.bfloat16  # the layers are computed in it; the weights keep their float32
-SEEDS, LABELS, EPOCHS, TEST = (0, 1), 2000, 4, 1000
+SEEDS, LABELS, EPOCHS, TEST = (0, 1, 2), 2000, 4, 1000
 
 
 def fine_tuned(layers: str, seed: int, labels: int = LABELS, epochs: int = EPOCHS) -> float:
@@ -50,7 +50,7 @@ def fine_tuned(layers: str, seed: int, labels: int = LABELS, epochs: int = EPOCH
         return evaluate(model, dna.promoter_batches(test, 100), dna.right_promoters)
 
 
-def run() -> dict[str, Any]:
+def _run() -> dict[str, Any]:
     """One row for each seed and start: layers, seed and accuracy on the test promoters.
 
     Chapter: 13_bert_finetuning
@@ -60,4 +60,4 @@ def run() -> dict[str, Any]:
     return {"labels": LABELS, "rows": rows}
 
 
-RECIPE = Experiment(name="dna", data=("minilm", "promoter"), seed=0, run=run)
+RECIPE = Experiment(name="dna", data=("minilm", "promoter"), seed=0, run=_run)

@@ -57,7 +57,8 @@ def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True)
     bert = Bert(config) if start == "random" else from_hf(minilm.load_weights(), config)
     bert.embed.tokens.requires_grad_(start == "random")
     model = BertSequenceClassifier(bert, 2, pool="mean")
-    batches = sentiment.review_batches(sentiment.draw(learn, n, seed), tokenizer, seed=seed)
+    drawn = sentiment.draw_snippets(learn, n, seed)
+    batches = sentiment.review_batches(drawn, tokenizer, seed=seed)
     train(
         model,
         batches,
@@ -73,7 +74,7 @@ def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True)
         )
 
 
-def run() -> dict[str, Any]:
+def _run() -> dict[str, Any]:
     """One row for each of `RUNS`: start, labels, epochs, seed and accuracy on the test sentences.
 
     Chapter: 13_bert_finetuning
@@ -82,4 +83,4 @@ def run() -> dict[str, Any]:
     return {"rows": [dict(zip(names, (*r, fine_tuned(*r)), strict=True)) for r in RUNS]}
 
 
-RECIPE = Experiment(name="sentiment", data=("minilm", "movies"), seed=0, run=run)
+RECIPE = Experiment(name="sentiment", data=("minilm", "movies"), seed=0, run=_run)
