@@ -31,6 +31,8 @@ RANKS = {
     "parallel": 5,
     "optimizers": 5,
     "training": 6,
+    "dna": 7,
+    "sentiment": 7,
     "tagging": 7,
     "digits": 7,
     "trained": 8,

