@@ -6,7 +6,6 @@ target in training; in testing the nearest one counts.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +13,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnbook import checks, masks
-from attnbook.data import cmudict
 from attnbook.data.cmudict import Entry
 from attnbook.decoding.one_by_one import greedy
 from attnbook.decoding.rows import cut_at
@@ -24,75 +22,47 @@ from attnbook.models.seq2seq import Seq2Seq
 from attnbook.objectives.labels import IGNORE
 
 PAD, BOS, EOS = 0, 1, 2  # the ids that are neither letters nor phonemes, on both sides
+LETTERS = "'-.abcdefghijklmnopqrstuvwxyz"
+PHONEMES = (
+    "AA", "AE", "AH", "AO", "AW", "AY", "B", "CH", "D", "DH", "EH", "ER", "EY", "F",
+    "G", "HH", "IH", "IY", "JH", "K", "L", "M", "N", "NG", "OW", "OY", "P",
+    "R", "S", "SH", "T", "TH", "UH", "UW", "V", "W", "Y", "Z", "ZH",
+)  # fmt: skip
+SIZES = {"source_vocab_size": len(LETTERS) + 3, "target_vocab_size": len(PHONEMES) + 3}
 MAX_LEN = 32  # the longest word has 28 letters, the longest pronunciation 28 phonemes
 Batch = tuple[Tensor, Tensor]
+_LETTER_IDS, _PHONEME_IDS = (
+    {name: i for i, name in enumerate(names, 3)} for names in (LETTERS, PHONEMES)
+)
 
 
-@dataclass(frozen=True)
-class Pronouncing:
-    """The task: letters and phonemes as numbers, and the entries of each side.
-
-    Args:
-        letter_ids: the id of each letter, from 3 on.
-        phoneme_ids: the id of each phoneme, from 3 on.
-        train, valid, test: the entries.
-
-    Chapter: 10_cross_attention
-    """
-
-    letter_ids: dict[str, int]
-    phoneme_ids: dict[str, int]
-    train: list[Entry]
-    valid: list[Entry]
-    test: list[Entry]
-
-    @property
-    def vocab_sizes(self) -> dict[str, int]:
-        """The two numbers of ids, as the fields of a `Seq2SeqConfig`."""
-        source, target = len(self.letter_ids), len(self.phoneme_ids)
-        return {"source_vocab_size": source + 3, "target_vocab_size": target + 3}
-
-    def letters(self, words: Iterable[str]) -> Int[Tensor, "B S"]:
-        """The letters of each word as ids, `PAD` behind the shorter ones.
-
-        Raises:
-            KeyError: a letter that no word of the training side has.
-            ValueError: no word.
-        """
-        return _padded([self.letter_ids[letter] for letter in word] for word in words)
-
-    def phonemes(self, ids: Iterable[int]) -> list[str]:
-        """The names of the phonemes with these ids; what is no phoneme is "?".
-
-        A model may write any id: one that is no phoneme is a mistake like another.
-        """
-        names = {i: name for name, i in self.phoneme_ids.items()}
-        return [names.get(i, "?") for i in ids]
-
-
-def load() -> Pronouncing:
-    """The task on `cmudict`, without stress.
+def letter_ids(words: Iterable[str]) -> Int[Tensor, "B S"]:
+    """The letters of each word as ids, from 3 on; `PAD` behind the shorter words.
 
     Raises:
-        DataError: the data set cannot be had.
+        KeyError: a letter that is not among `LETTERS`.
+        ValueError: no word, or one without letters.
 
-    Source: The CMU Pronouncing Dictionary.
     Chapter: 10_cross_attention
     """
-    train, valid, test = cmudict.split(cmudict.load(stress=False))
-    letters = sorted({letter for entry in train for letter in entry.word})
-    phonemes = sorted({p for entry in train for sound in entry.pronunciations for p in sound})
-    numbered = ({name: i for i, name in enumerate(names, 3)} for names in (letters, phonemes))
-    return Pronouncing(*numbered, train, valid, test)
+    return _padded([_LETTER_IDS[letter] for letter in word] for word in words)
+
+
+def phoneme_names(ids: Iterable[int]) -> list[str]:
+    """The phonemes with these ids; "?" for an id that is none, which a model may write.
+
+    Chapter: 10_cross_attention
+    """
+    return [PHONEMES[i - 3] if 3 <= i < len(PHONEMES) + 3 else "?" for i in ids]
 
 
 def pronouncing_batches(
-    task: Pronouncing, size: int, *, epochs: int = 1, seed: int = 0
+    entries: Iterable[Entry], size: int, *, epochs: int = 1, seed: int = 0
 ) -> Iterator[Batch]:
-    """The training side in batches of like lengths, mixed anew for each epoch.
+    """Each word with each of its pronunciations, in batches of like lengths, mixed in each epoch.
 
     Args:
-        task: whose training side it is.
+        entries: without stress, such as the training side of `cmudict`.
         size: pairs of a word and one of its pronunciations in each batch; those that are left
             over at the end of an epoch make a smaller one.
         epochs: how often each pair comes.
@@ -107,7 +77,7 @@ def pronouncing_batches(
     Chapter: 10_cross_attention
     """
     checks.positive(size=size, epochs=epochs)
-    pairs = [(entry.word, sound) for entry in task.train for sound in entry.pronunciations]
+    pairs = [(entry.word, sound) for entry in entries for sound in entry.pronunciations]
     generator = torch.Generator().manual_seed(seed)
     for _ in range(epochs):
         mixed = [pairs[i] for i in torch.randperm(len(pairs), generator=generator).tolist()]
@@ -116,8 +86,8 @@ def pronouncing_batches(
         starts = range(0, len(mixed), size)
         for i in torch.randperm(len(starts), generator=generator).tolist():
             words, sounds = zip(*mixed[starts[i] : starts[i] + size], strict=True)
-            ids = ([task.phoneme_ids[p] for p in sound] for sound in sounds)
-            yield task.letters(words), _padded([BOS, *row, EOS] for row in ids)
+            ids = ([_PHONEME_IDS[p] for p in sound] for sound in sounds)
+            yield letter_ids(words), _padded([BOS, *row, EOS] for row in ids)
 
 
 def pronouncing_loss(model: Seq2Seq, batch: Batch, smoothing: float = 0.1) -> Tensor:
@@ -161,7 +131,6 @@ def greedy_phonemes(model: Seq2Seq, letters: Int[Tensor, "B S"]) -> list[list[in
 
 
 def pronounce(
-    task: Pronouncing,
     model: nn.Module,
     words: list[str],
     write: Callable[[nn.Module, Tensor], list[list[int]]] = greedy_phonemes,
@@ -170,14 +139,13 @@ def pronounce(
     """How the model says each of the words, in their order; words of like length together.
 
     Args:
-        task: for the ids.
         model: any.
-        words: any whose letters the task has.
+        words: of the letters in `LETTERS`.
         write: from the model and letters (B, S) to the phoneme ids of each word.
         size: words a batch.
 
     Raises:
-        KeyError: a letter that the task does not have.
+        KeyError: a letter that is not among `LETTERS`.
         ValueError: a size below 1.
 
     Chapter: 10_cross_attention
@@ -188,8 +156,8 @@ def pronounce(
     said: dict[int, list[str]] = {}
     for start in range(0, len(order), size):
         group = order[start : start + size]
-        rows = write(model, task.letters(words[i] for i in group).to(device))
-        said |= {i: task.phonemes(row) for i, row in zip(group, rows, strict=True)}
+        rows = write(model, letter_ids(words[i] for i in group).to(device))
+        said |= {i: phoneme_names(row) for i, row in zip(group, rows, strict=True)}
     return [said[i] for i in range(len(words))]
 
 
@@ -205,6 +173,6 @@ def error_rates(said: list[list[str]], entries: list[Entry]) -> tuple[float, flo
 
 def _padded(rows: Iterable[list[int]]) -> Tensor:
     tensors = [torch.tensor(row) for row in rows]
-    if not tensors:
-        raise ValueError("words must hold at least one")
+    if not tensors or min(map(len, tensors)) < 1:
+        raise ValueError("words must hold at least one, each with a letter")
     return nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=PAD)
