@@ -27,7 +27,7 @@ def _sides() -> tuple[list[cmudict.Entry], ...]:
 
 def _build() -> Seq2Seq:
     sizes = {"d_model": 128, "n_heads": 4, "d_ff": 512, "n_layers": 3, "max_len": MAX_LEN}
-    kind = {"dropout": 0.1, "pre_norm": True, "positions": "learned"}
+    kind = {"dropout": 0.1, "pre_norm": True, "positions": "sinusoidal"}
     return Seq2Seq(Seq2SeqConfig(**SIZES, **sizes, **kind))
 
 
@@ -39,7 +39,7 @@ def _fit(model: Seq2Seq, checkpoint: Path) -> list[float]:
         batches,
         pronouncing_loss,
         steps=len(batches),
-        lr=3e-3,
+        lr=4e-3,
         optimizer=muon(model),
         schedule=linear_decay(warmup=0.02),
         autocast=torch.bfloat16,
