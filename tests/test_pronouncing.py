@@ -18,10 +18,10 @@ ENTRIES = [
 ]
 
 
-def small(**other):
-    torch.manual_seed(0)
+def small(seed=0):
+    torch.manual_seed(seed)
     sizes = {"d_model": 12, "n_heads": 2, "d_ff": 20, "n_layers": 1, "max_len": 32}
-    return Seq2Seq(Seq2SeqConfig(**SIZES, **sizes, **other)).eval()
+    return Seq2Seq(Seq2SeqConfig(**SIZES, **sizes)).eval()
 
 
 def ids_of(sound):
@@ -76,6 +76,14 @@ def test_each_epoch_holds_every_pronunciation_once_in_another_order():
     assert all(torch.equal(a[1], b[1]) for a, b in zip(batches, again, strict=True))
 
 
+def test_words_of_one_length_get_other_neighbours_in_each_epoch():
+    entries = [Entry(word, (CAT,)) for word in ("cat", "kat", "qat", "dog", "cow", "pig")]
+    batches = list(pronouncing.pronouncing_batches(entries, 2, epochs=4))
+    epochs = [batches[i : i + 3] for i in (0, 3, 6, 9)]
+    groups = [{frozenset(map(str, x.tolist())) for x, _ in epoch} for epoch in epochs]
+    assert any(group != groups[0] for group in groups[1:])
+
+
 def test_like_lengths_stand_together():
     batches = list(pronouncing.pronouncing_batches(ENTRIES, 2))
     words = sorted([len(row[row != PAD]) for row in letters] for letters, _ in batches)
@@ -115,9 +123,7 @@ def test_smoothing_spreads_a_share_of_the_label():
 
 
 def test_greedy_takes_the_likeliest_phoneme_until_the_end():
-    model = small()
-    with torch.no_grad():  # random weights, but some of their words end early
-        model.output.weight[EOS] += 0.05
+    model = small(25)  # random weights; some of the words end early, some not at all
     letters = pronouncing.letter_ids(["cat", "enough", "i"])
     written = pronouncing.greedy_phonemes(model, letters)
     for word, row in zip(("cat", "enough", "i"), written, strict=True):
@@ -128,6 +134,7 @@ def test_greedy_takes_the_likeliest_phoneme_until_the_end():
             if ids[-1] == EOS:
                 break
         assert row == [i for i in ids[1:] if i != EOS]
+    assert min(map(len, written)) < max(map(len, written)) == pronouncing.MAX_LEN - 1
 
 
 def test_words_are_said_in_their_own_order():
