@@ -6,7 +6,6 @@ from attnbook import pronouncing
 from attnbook.data import cmudict
 from attnbook.data.cmudict import Entry
 from attnbook.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from attnbook.objectives.labels import IGNORE, mean_nll
 from attnbook.pronouncing import BOS, EOS, LETTERS, PAD, PHONEMES, SIZES
 
 CAT = ("K", "AE", "T")
@@ -104,22 +103,6 @@ def test_the_loss_asks_for_each_phoneme_and_the_end_but_not_for_padding():
         logits, _, _ = model(pronouncing.letter_ids([word]), row[:, :-1])
         total += F.cross_entropy(logits[0], row[0, 1:], reduction="sum").item()
     assert loss.item() == pytest.approx(total / 9, rel=1e-5)  # 4 + 5 answers
-
-
-def test_smoothing_spreads_a_share_of_the_label():
-    logits, labels = torch.randn(2, 3, 5), torch.tensor([[1, 4, IGNORE], [0, IGNORE, IGNORE]])
-    log_p = logits.log_softmax(dim=-1)
-    costs = [
-        -0.8 * log_p[b, t, labels[b, t]] - 0.2 * log_p[b, t].mean()
-        for b, t in ((0, 0), (0, 1), (1, 0))
-    ]
-    smoothed = pronouncing.smoothed_nll(logits, labels, 0.2)
-    assert torch.allclose(smoothed, sum(costs) / 3)
-    assert torch.allclose(pronouncing.smoothed_nll(logits, labels, 0.0), mean_nll(logits, labels))
-    with pytest.raises(ValueError, match="must hold one that is not IGNORE"):
-        pronouncing.smoothed_nll(logits, torch.full_like(labels, IGNORE), 0.2)
-    with pytest.raises(ValueError, match="smoothing"):
-        pronouncing.smoothed_nll(logits, labels, 1.0)
 
 
 def test_greedy_takes_the_likeliest_phoneme_until_the_end():

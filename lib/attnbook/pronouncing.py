@@ -8,8 +8,7 @@ target in training; in testing the nearest one counts.
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnbook import checks, masks
@@ -19,7 +18,7 @@ from attnbook.decoding.rows import cut_at
 from attnbook.decoding.steps import Seq2SeqStep
 from attnbook.metrics.edits import phoneme_error_rate, word_error_rate
 from attnbook.models.seq2seq import Seq2Seq
-from attnbook.objectives.labels import IGNORE
+from attnbook.objectives.labels import IGNORE, smoothed_nll
 
 PAD, BOS, EOS = 0, 1, 2  # the ids that are neither letters nor phonemes, on both sides
 LETTERS = "'-.abcdefghijklmnopqrstuvwxyz"
@@ -99,25 +98,8 @@ def pronouncing_loss(model: Seq2Seq, batch: Batch, smoothing: float = 0.1) -> Te
     letters, phonemes = batch
     inputs, labels = phonemes[:, :-1], phonemes[:, 1:]  # (B, L) -> (B, L - 1)
     logits, _, _ = model(letters, inputs, masks.real_tokens(letters, PAD))
-    return smoothed_nll(logits, labels.masked_fill(labels == PAD, IGNORE), smoothing)
-
-
-def smoothed_nll(
-    logits: Float[Tensor, "B T V"], labels: Int[Tensor, "B T"], smoothing: float
-) -> Float[Tensor, ""]:
-    """As `mean_nll`, with a share `smoothing` of each label spread evenly over all V classes.
-
-    Raises:
-        ValueError: a smoothing outside [0, 1), or no label that counts.
-
-    Source: Szegedy et al. 2016, section 7.
-    Chapter: 10_cross_attention
-    """
-    checks.probability(smoothing=smoothing)
-    if not (labels != IGNORE).any():
-        raise ValueError("labels must hold one that is not IGNORE: a mean of none is NaN")
-    flat = logits.flatten(0, 1), labels.flatten()  # (B, T, V) -> (B * T, V)
-    return F.cross_entropy(*flat, ignore_index=IGNORE, label_smoothing=smoothing)
+    asked = labels.masked_fill(labels == PAD, IGNORE)
+    return smoothed_nll(logits, asked, smoothing=smoothing)
 
 
 def greedy_phonemes(model: Seq2Seq, letters: Int[Tensor, "B S"]) -> list[list[int]]:
