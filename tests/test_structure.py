@@ -34,6 +34,7 @@ RANKS = {
     "dna": 7,
     "sentiment": 7,
     "tagging": 7,
+    "pronouncing": 7,
     "digits": 7,
     "trained": 8,
     "interactive": 7,
