@@ -8,8 +8,23 @@ from torch import Tensor, nn
 
 from attnbook import checks
 
+
+def squared_relu(x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+    """max(x, 0) squared, each number by itself.
+
+    Source: So et al. 2021 (Primer).
+    Chapter: 14_gpt
+    """
+    return F.relu(x).square()
+
+
 # By name, so that a configuration can go into a JSON file. GPT-2 computes GELU by a tanh.
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}
+ACTIVATIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "squared_relu": squared_relu,
+}
 
 
 class FeedForward(nn.Module):
