@@ -10,6 +10,7 @@ from attnbook.models.gpt import GPT, GPTConfig
 from attnbook.optimizers import muon
 from attnbook.trained.recipe import Recipe
 from attnbook.training import evaluate, linear_decay, train
+from attnbook.writing import settings
 
 CONFIG = GPTConfig(
     d_model=128,
@@ -26,7 +27,7 @@ STEPS, B, T = 1_800, 16, 128
 
 def _build() -> GPT:
     model = GPT(CONFIG)
-    writing.silence(model)
+    settings.silence(model)
     return model
 
 

@@ -1,23 +1,27 @@
 """The next character of Shakespeare: the task of the chapter on GPT.
 
 Chapter 14 explains it. What the chapter and the longer trainings share is here, so that their
-numbers compare: the same characters, windows and score, and the two settings that are compared.
+numbers compare: the same characters, windows and score. `attnbook.writing.settings` holds the two
+trainings that are compared.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnbook import checks
+from attnbook import checks, runtime
 from attnbook.data import shakespeare
-from attnbook.models.gpt import GPT
+from attnbook.models.gpt import GPT, GPTConfig
 from attnbook.objectives.labels import mean_nll, summed_nll
 from attnbook.objectives.next_token import next_tokens
+from attnbook.optimizers import muon
 from attnbook.tokenization.characters import character_tokenizer
 from attnbook.tokenization.tokenizer import Tokenizer
+from attnbook.training import Schedule, cosine_decay, evaluate, linear_decay, train
 
 VOCAB_SIZE = 88  # the characters of the training works, and four special tokens
 
@@ -132,16 +136,3 @@ def character_nll(model: nn.Module, ids: Int[Tensor, "B L"]) -> tuple[Tensor, Te
     """
     inputs, labels = next_tokens(ids)
     return summed_nll(model(inputs)[0], labels)
-
-
-def silence(model: GPT) -> None:
-    """Set the last projection of each sub-layer to 0, so that each layer at first adds nothing.
-
-    What the model gives then depends on the present token alone, and the layers grow from there.
-
-    Source: Zhang, Dauphin and Ma 2019 (Fixup), section 3.
-    Chapter: 14_gpt
-    """
-    for layer in model.body.layers:
-        nn.init.zeros_(layer.attention.w_o.weight)
-        nn.init.zeros_(layer.feed_forward.w_2.weight)
