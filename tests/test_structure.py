@@ -130,6 +130,7 @@ OWN_TOOLS = (
     "data.__main__",
     "data.archive",
     "data.fetch",
+    "data.index",
     "data.sides",
     "data.sources",
     "interactive.output",

@@ -5,23 +5,19 @@ numbers compare: the same characters, windows and score. `attnbook.writing.setti
 trainings that are compared.
 """
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnbook import checks, runtime
+from attnbook import checks
 from attnbook.data import shakespeare
-from attnbook.models.gpt import GPT, GPTConfig
 from attnbook.objectives.labels import mean_nll, summed_nll
 from attnbook.objectives.next_token import next_tokens
-from attnbook.optimizers import muon
 from attnbook.tokenization.characters import character_tokenizer
 from attnbook.tokenization.tokenizer import Tokenizer
-from attnbook.training import Schedule, cosine_decay, evaluate, linear_decay, train
 
 VOCAB_SIZE = 88  # the characters of the training works, and four special tokens
 
