@@ -91,7 +91,7 @@ QUICK = Setting(
         positions="rotary",
         activation="squared_relu",
     ),
-    steps=480,
+    steps=420,
     lr=0.02,
     schedule=linear_decay(),
     silent=True,
