@@ -125,9 +125,7 @@ def test_a_wrong_checksum_is_seen_before_the_archive_is_opened(root, served, sdi
     expected = SOURCES["tiny"].archive_sha256
     write_sdist(sdist, INSIDE | {"more": b"more"})
     monkeypatch.setattr(tarfile, "open", lambda *args: pytest.fail("opened"))
-    with pytest.raises(
-        DataError, match=f"tiny-words.* wrong checksum: .*{expected}, got [0-9a-f]+"
-    ):
+    with pytest.raises(DataError, match=rf"wrong checksum: .*{expected}, got \w+"):
         fetch("tiny")
     assert tree(root) == {}
 
@@ -135,7 +133,7 @@ def test_a_wrong_checksum_is_seen_before_the_archive_is_opened(root, served, sdi
 def test_without_a_network_the_error_says_what_to_do(root, served):
     served.asked = []
     os.environ["PIP_INDEX_URL"] = os.environ["PIP_INDEX_URL"].replace("simple", "nothing")
-    with pytest.raises(DataError, match="tiny could not be fetched: .*404") as caught:
+    with pytest.raises(DataError, match=r"tiny could not be fetched: .*404") as caught:
         fetch("tiny")
     message = str(caught.value)
     assert "\n    python -m attnbook.data tiny\n" in message

@@ -6,7 +6,9 @@ from attnbook.data import shakespeare
 from attnbook.data.archive import DataError
 from attnbook.data.shakespeare import Work, load, split
 
-PLAY = "A PLAY, OR TWO\n\nby William Shakespeare\n\n\n\n\nACT I.  \n\n\n\nFool.\n  Hey, ho. \n\n\nTHE END"
+HEAD = "A PLAY, OR TWO\n\nby William Shakespeare\n\n\n\n\n"
+PLAY = HEAD + "ACT I.  \n\n\n\nFool.\n  Hey, ho. \n\n\nTHE END"
+POEM = "POEM \nby William Shakespeare\n  Sing.\nTHE END of it\n"
 
 
 @pytest.fixture
