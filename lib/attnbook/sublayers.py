@@ -34,7 +34,8 @@ class FeedForward(nn.Module):
         d_model: width D of input and output.
         d_ff: width in between; the paper takes 4 D.
         dropout: share dropped in training between the two.
-        activation: "relu" as in the paper, "gelu", or "gelu_tanh", GELU's approximation in GPT-2.
+        activation: "relu" as in the paper, "gelu", "gelu_tanh" (GELU's approximation in GPT-2) or
+            "squared_relu".
 
     Raises:
         ValueError: a size below 1, a dropout outside [0, 1), or an activation of no such name.
