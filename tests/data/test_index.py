@@ -194,7 +194,8 @@ def test_a_damaged_archive_put_there_by_hand_is_named_and_kept(root, sdist):
 
 
 def test_an_archive_cut_short_is_damaged(sdist):
-    sdist.write_bytes(sdist.read_bytes()[:-9])
+    content = sdist.read_bytes()
+    sdist.write_bytes(content[: len(content) // 2])
     with pytest.raises(DataError, match="it is damaged or cut short"):
         members(sdist, "it", of(sdist, SOURCES["tiny"]))
 

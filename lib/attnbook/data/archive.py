@@ -28,19 +28,19 @@ class DataError(Exception):
 
 def own_archive(root: Path, source: Source) -> Path | None:
     """Find the archive that the user has put into `archives`, for a machine without a network."""
-    found = _by_hand(root, source, f"{source.version}{'.' if source.kind == 'sdist' else '-'}")
+    found = _by_hand(root, source, f"{source.version}-")
     return found[0] if found else None
 
 
 def _by_hand(root: Path, source: Source, version: str = "") -> list[Path]:
-    start = f"{_normal(source)}-{version}".lower()
+    start = _normal(f"{source.package}-{version}")
     ending = ".tar.gz" if source.kind == "sdist" else ".whl"
     archives = sorted(root.glob(f"archives/*{ending}"))
-    return [path for path in archives if path.name.lower().startswith(start)]
+    return [path for path in archives if _normal(path.name).startswith(start)]
 
 
-def _normal(source: Source) -> str:
-    return re.sub(r"[-_.]+", "_", source.package)
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower()
 
 
 def sdist_name(source: Source) -> str:

@@ -3,7 +3,6 @@
 Which index it is comes from pip's configuration, like all that pip downloads.
 """
 
-import contextlib
 import errno
 import json
 import os
@@ -62,10 +61,11 @@ def _index() -> str:
 def _address(page: str, name: str) -> str:
     """Find the file's address on the package's page of the index, in JSON or in HTML."""
     content = _read(page, 10_000_000, accept=f"{_JSON}, text/html;q=0.1")
-    with contextlib.suppress(json.JSONDecodeError):
-        links = {file["filename"]: file["url"] for file in json.loads(content)["files"]}
-        return urllib.parse.urljoin(page, links[name])
-    for link in re.findall(r"href\s*=\s*[\"']([^\"']+)", content.decode("utf-8", "replace")):
+    try:
+        links = [file["url"] for file in json.loads(content)["files"]]
+    except json.JSONDecodeError:
+        links = re.findall(r"href\s*=\s*[\"']([^\"']+)", content.decode("utf-8", "replace"))
+    for link in links:
         bare = urllib.parse.urldefrag(link.replace("&amp;", "&")).url
         if urllib.parse.unquote(urllib.parse.urlsplit(bare).path).rpartition("/")[2] == name:
             return urllib.parse.urljoin(page, bare)
