@@ -28,15 +28,15 @@ class Writing:
 
     Args:
         tokenizer: of the characters of the training works.
-        train, valid, test: the ids of all works of that side, one after the other, (N,).
+        train, valid, test: the ids of all works of that side, one after the other.
 
     Chapter: 14_gpt
     """
 
     tokenizer: Tokenizer
     train: Int[Tensor, " N"]
-    valid: Int[Tensor, " N"]
-    test: Int[Tensor, " N"]
+    valid: Int[Tensor, " M"]
+    test: Int[Tensor, " K"]
 
     @property
     def bos(self) -> int:
