@@ -86,5 +86,5 @@ def test_the_task_has_its_known_size():
     assert [len(x) for x in (task.train, task.valid, task.test)] == [4_536_147, 236_806, 277_148]
     unknown = task.tokenizer.vocab["[UNK]"]
     assert not any((x == unknown).any() for x in (task.train, task.valid, task.test))
-    assert task.tokenizer.decode([task.bos]) != task.tokenizer.decode([unknown])
+    assert task.tokenizer.tokens(torch.tensor([task.bos])) == ["[BOS]"]
     assert task.tokenizer.decode(task.train[:7]) == "PERSONS"
