@@ -9,7 +9,7 @@ from attnbook.metrics.counts import bits_per_character
 from attnbook.models.gpt import GPT, GPTConfig
 from attnbook.optimizers import muon
 from attnbook.trained.recipe import Recipe
-from attnbook.training import evaluate, linear_decay, train
+from attnbook.training import evaluate, train
 from attnbook.writing import settings
 
 CONFIG = GPTConfig(
@@ -22,7 +22,14 @@ CONFIG = GPTConfig(
     positions="rotary",
     activation="squared_relu",
 )
-STEPS, B, T = 1_800, 16, 128
+STEPS, COOLING, B, T = 650, 150, 16, 128
+
+
+def _schedule(done: float) -> float:
+    """Down slowly, as if to 0 at step 1,800, and over the last steps quickly."""
+    step = STEPS * done
+    slow = 1 - step / 1_800
+    return slow if step < STEPS - COOLING else slow * (STEPS - step) / COOLING
 
 
 def _build() -> GPT:
@@ -41,10 +48,10 @@ def _fit(model: nn.Module, checkpoint: Path) -> list[float]:
         steps=STEPS,
         lr=0.01,
         optimizer=muon(model, momentum=0.9),
-        schedule=linear_decay(),
+        schedule=_schedule,
         device="cpu",
         checkpoint=checkpoint,
-        every=100,
+        every=50,
     )
 
 
