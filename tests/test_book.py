@@ -34,6 +34,7 @@ OWN_TOOLS = (
     "attnbook.checks.",
     "attnbook.data.archive.",
     "attnbook.data.fetch.",
+    "attnbook.data.index.",
     "attnbook.data.sides.",
     "attnbook.interactive.output.",
     "attnbook.tokenization.frames.",

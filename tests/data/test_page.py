@@ -17,6 +17,7 @@ from attnbook.data import (
     mnist5k,
     movies,
     promoter,
+    shakespeare,
     sotu,
     vowels,
     zh_vocab,
@@ -160,6 +161,22 @@ def test_the_numbers_of_minilm_are_counted_again():
         f"{reddit / pairs:.1%}".replace("%", " %") + " of the pairs are comments on Reddit",
     ):
         assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_shakespeare_are_counted_again():
+    works = shakespeare.load()
+    total = sum(len(work.text) for work in works)
+    for name, side in zip(("train", "validation", "test"), shakespeare.split(works), strict=True):
+        n = sum(len(work.text) for work in side)
+        share = f"{n / total:.1%}".replace("%", " %")
+        assert f"| {name} | {len(side)} | {n:,} | {share} |" in PAGE
+    distinct = len(set("".join(work.text for work in works)))
+    assert f"{len(works)} works; {total:,} characters, {distinct} of them distinct" in PAGE
+    cymbeline = next(work.text for work in works if work.name == "cymbeline")
+    assert "ACT II." in cymbeline
+    assert "ACT FIFTH." in cymbeline
+    assert not re.search("ACT (III|IV|THIRD|FOURTH)", cymbeline)
 
 
 @pytest.mark.slow

