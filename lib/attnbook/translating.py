@@ -22,6 +22,7 @@ from attnbook.tokenization.subwords import train_bpe
 from attnbook.tokenization.tokenizer import Tokenizer
 from attnbook.training import evaluate
 
+VOCAB_SIZE = 2000
 MAX_LEN = 24  # tokens of a text, with the two of its frame
 Batch = tuple[Tensor, Tensor, Tensor]
 
@@ -54,22 +55,18 @@ class Translating:
         return self.tokenizer.vocab["[EOS]"]
 
 
-def load(vocab_size: int = 2000) -> Translating:
+def load() -> Translating:
     """The task on `homeassistant`: what is tested, or differs from it in digits alone, is unseen.
-
-    Args:
-        vocab_size: of the byte-pair encoding.
 
     Raises:
         DataError: the data set cannot be had.
-        ValueError: a vocab_size that is too small.
 
     Source: Home Assistant; Sennrich et al. 2016, section 3.2, for the common vocabulary.
     Chapter: 11_training
     """
     sides = homeassistant.split(homeassistant.load("de"))
     texts = [text for pair in sides[0] for text in (pair.english, *pair.translations)]
-    tokenizer = train_bpe(texts, vocab_size)
+    tokenizer = train_bpe(texts, VOCAB_SIZE)
     return Translating(tokenizer, *([*_short(pairs, tokenizer)] for pairs in sides))
 
 
@@ -117,16 +114,18 @@ def _batch(tokenizer: Tokenizer, english: Sequence[str], german: Sequence[str]) 
     return source["input_ids"], source["attention_mask"][:, None], target["input_ids"]
 
 
-def translator(task: Translating, d_model: int = 96, n_layers: int = 2) -> Seq2Seq:
+def translator(d_model: int = 96, n_layers: int = 2, *, dropout: float = 0.1) -> Seq2Seq:
     """A new, untrained `Seq2Seq` for the task: one table for both languages and for the output.
+
+    Args:
+        d_model, n_layers, dropout: as `Seq2SeqConfig`; the feed-forward networks are 4 d_model wide.
 
     Source: Vaswani et al. 2017, section 3.4 (one table); Xiong et al. 2020 (norms first).
     Chapter: 11_training
     """
-    V = task.tokenizer.vocab_size
     sizes = {"d_model": d_model, "n_heads": 4, "d_ff": 4 * d_model, "n_layers": n_layers}
-    vocabulary = {"source_vocab_size": V, "target_vocab_size": V, "share_embeddings": True}
-    choices = {"max_len": MAX_LEN, "pre_norm": True, "dropout": 0.1}
+    vocabulary = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE}
+    choices = {"max_len": MAX_LEN, "pre_norm": True, "share_embeddings": True, "dropout": dropout}
     return Seq2Seq(Seq2SeqConfig(**sizes, **vocabulary, **choices))
 
 
@@ -147,3 +146,68 @@ def teacher_forced(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
     source, mask, target = batch
     inputs, labels = next_tokens(target, real=target != 0)
     return model(source, inputs, mask)[0], labels
+
+
+def translate(
+    model: Seq2Seq, task: Translating, texts: Sequence[str], *, beams: int = 1, alpha: float = 1.0
+) -> list[str]:
+    """The German that the model writes for each English text, in order.
+
+    Args:
+        model: such as from `translator`, trained; it stays where it is.
+        task: whose tokenizer is used.
+        texts: English; longer ones than `MAX_LEN` tokens are cut.
+        beams: 1 for the most probable token at each step, more for `beam_search`.
+        alpha: of the beam search.
+
+    Raises:
+        TypeError, ValueError: as the tokenizer and the search.
+
+    Chapter: 11_training
+    """
+    written: dict[int, str] = {}
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for some in (order[i : i + 128] for i in range(0, len(order), 128)):
+        step, prompt = asked(model, task, [texts[i] for i in some])
+        ends = {"max_new": MAX_LEN - 1, "eos": task.eos, "pad": task.tokenizer.pad_id}
+        if beams == 1:
+            ids = greedy(step, prompt, **ends)  # (B, n)
+        else:
+            ids = beam_search(step, prompt, beams=beams, alpha=alpha, **ends)[0][:, 0]
+        written |= zip(some, map(task.tokenizer.decode, cut_at(ids, task.eos)), strict=True)
+    return [written[i] for i in range(len(texts))]
+
+
+def asked(
+    model: Seq2Seq, task: Translating, texts: Sequence[str]
+) -> tuple[Seq2SeqStep, Int[Tensor, "B 1"]]:
+    """What a search needs to write about each text: the model's step and the start token.
+
+    Chapter: 11_training
+    """
+    device = model.output.weight.device
+    source = task.tokenizer(list(texts), max_length=MAX_LEN)
+    ids, real = (source[name].to(device) for name in ("input_ids", "attention_mask"))
+    return Seq2SeqStep(model, ids, real[:, None]), ids.new_full((len(texts), 1), task.bos)
+
+
+def translation_bleu(model: Seq2Seq, task: Translating, pairs: Sequence[Pair], **search: float) -> float:
+    """BLEU of the model's translations, 0 … 100, against all translations that a pair has.
+
+    Args:
+        model, task: as `translate`.
+        pairs: such as `task.test`.
+        search: `beams` and `alpha` of `translate`.
+
+    Chapter: 11_training
+    """
+    hypotheses = translate(model, task, [pair.english for pair in pairs], **search)
+    return corpus_bleu(hypotheses, [pair.translations for pair in pairs])
+
+
+def translation_nll(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The summed cross-entropy and the number of tokens, for `evaluate`.
+
+    Chapter: 11_training
+    """
+    return summed_nll(*teacher_forced(model, batch))
