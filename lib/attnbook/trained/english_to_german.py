@@ -10,7 +10,7 @@ from attnbook.optimizers import muon
 from attnbook.trained.recipe import Recipe
 from attnbook.training import evaluate, linear_decay, train
 
-EPOCHS = 10
+EPOCHS = 7
 
 
 def _fit(model: nn.Module, checkpoint: Path) -> list[float]:
