@@ -1,7 +1,7 @@
-"""Home Assistant's texts: what a household's devices say in English, and how people translated it.
+"""Home Assistant: what the devices of a house say in English, and how people translated it.
 
-Source: Home Assistant 2024.3.3 and its volunteer translators, the files `translations/*.json` of its
-components; Apache-2.0.
+Source: Home Assistant 2024.3.3 and its volunteer translators, the files `translations/*.json` of
+its components; Apache-2.0.
 """
 
 import json
@@ -40,7 +40,7 @@ class Pair:
 
 
 def load(language: str = "de") -> list[Pair]:
-    """Read the pairs, fetching them on the first use: for German 13,330 English texts.
+    """Read the pairs, fetching them on the first use: for German 13,428 English texts.
 
     Texts with the same key in the files of both languages belong together. Files come in order of
     their names, texts in the order of the English file; a text that comes again is dropped.

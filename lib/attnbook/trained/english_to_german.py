@@ -9,6 +9,7 @@ from attnbook import translating
 from attnbook.optimizers import muon
 from attnbook.trained.recipe import Recipe
 from attnbook.training import evaluate, linear_decay, train
+from attnbook.translating import losses
 
 EPOCHS = 7
 
@@ -19,7 +20,7 @@ def _fit(model: nn.Module, checkpoint: Path) -> list[float]:
     return train(
         model,
         batches,
-        translating.translation_loss,
+        losses.translation_loss,
         steps=EPOCHS * len(batches),
         lr=0.005,
         optimizer=muon(model),
@@ -34,7 +35,7 @@ def _measure(model: nn.Module) -> dict[str, float]:
     batches = translating.translation_batches(task, task.test)
     bleu = partial(translating.translation_bleu, model, task, task.test)
     return {
-        "cross_entropy": evaluate(model, batches, translating.translation_nll),
+        "cross_entropy": evaluate(model, batches, losses.translation_nll),
         "bleu_greedy": bleu(),
         "bleu_4_beams": bleu(beams=4),
     }

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnbook import checks, masks, runtime
+from attnbook import checks
 from attnbook.data import homeassistant
 from attnbook.data.homeassistant import Pair
 from attnbook.decoding.beam import beam_search
@@ -16,13 +16,11 @@ from attnbook.decoding.rows import cut_at
 from attnbook.decoding.steps import Seq2SeqStep
 from attnbook.metrics.bleu import corpus_bleu
 from attnbook.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from attnbook.objectives.labels import mean_nll, summed_nll
-from attnbook.objectives.next_token import next_tokens
 from attnbook.tokenization.subwords import train_bpe
 from attnbook.tokenization.tokenizer import Tokenizer
-from attnbook.training import evaluate
 
 VOCAB_SIZE = 2000
+PAD = 0  # what the tokenizer fills up with, and nothing else
 MAX_LEN = 24  # tokens of a text, with the two of its frame
 Batch = tuple[Tensor, Tensor, Tensor]
 
@@ -79,7 +77,9 @@ def _short(pairs: Iterable[Pair], tokenizer: Tokenizer) -> Iterable[Pair]:
             yield Pair(pair.english, kept)
 
 
-def translation_batches(task: Translating, pairs: Iterable[Pair], tokens: int = 2048) -> list[Batch]:
+def translation_batches(
+    task: Translating, pairs: Iterable[Pair], tokens: int = 2048
+) -> list[Batch]:
     """Texts of like length together, each with each of its translations, in a fixed random order.
 
     Args:
@@ -118,7 +118,7 @@ def translator(d_model: int = 96, n_layers: int = 2, *, dropout: float = 0.1) ->
     """A new, untrained `Seq2Seq` for the task: one table for both languages and for the output.
 
     Args:
-        d_model, n_layers, dropout: as `Seq2SeqConfig`; the feed-forward networks are 4 d_model wide.
+        d_model, n_layers, dropout: as `Seq2SeqConfig`; d_ff is 4 d_model.
 
     Source: Vaswani et al. 2017, section 3.4 (one table); Xiong et al. 2020 (norms first).
     Chapter: 11_training
@@ -127,25 +127,6 @@ def translator(d_model: int = 96, n_layers: int = 2, *, dropout: float = 0.1) ->
     vocabulary = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE}
     choices = {"max_len": MAX_LEN, "pre_norm": True, "share_embeddings": True, "dropout": dropout}
     return Seq2Seq(Seq2SeqConfig(**sizes, **vocabulary, **choices))
-
-
-def translation_loss(model: nn.Module, batch: Batch) -> Tensor:
-    """The cross-entropy of each token of the target, given the source and the tokens before it.
-
-    Chapter: 11_training
-    """
-    logits, labels = teacher_forced(model, batch)
-    return mean_nll(logits, labels)
-
-
-def teacher_forced(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The logits (B, T, V) behind each true start of the target, and the labels (B, T).
-
-    Chapter: 11_training
-    """
-    source, mask, target = batch
-    inputs, labels = next_tokens(target, real=target != 0)
-    return model(source, inputs, mask)[0], labels
 
 
 def translate(
@@ -191,7 +172,9 @@ def asked(
     return Seq2SeqStep(model, ids, real[:, None]), ids.new_full((len(texts), 1), task.bos)
 
 
-def translation_bleu(model: Seq2Seq, task: Translating, pairs: Sequence[Pair], **search: float) -> float:
+def translation_bleu(
+    model: Seq2Seq, task: Translating, pairs: Sequence[Pair], **search: float
+) -> float:
     """BLEU of the model's translations, 0 … 100, against all translations that a pair has.
 
     Args:
@@ -203,11 +186,3 @@ def translation_bleu(model: Seq2Seq, task: Translating, pairs: Sequence[Pair], *
     """
     hypotheses = translate(model, task, [pair.english for pair in pairs], **search)
     return corpus_bleu(hypotheses, [pair.translations for pair in pairs])
-
-
-def translation_nll(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The summed cross-entropy and the number of tokens, for `evaluate`.
-
-    Chapter: 11_training
-    """
-    return summed_nll(*teacher_forced(model, batch))
