@@ -7,7 +7,6 @@ from attnbook import translating
 from attnbook.data.homeassistant import Pair
 from attnbook.metrics.bleu import sentence_bleu
 from attnbook.tokenization.subwords import train_bpe
-from attnbook.training import train
 from attnbook.translating import Translating, losses
 
 PAIRS = [Pair("Open the door", ("Öffne die Tür",)), Pair("Plug in", ("Stecker", "Einstecken"))]
@@ -70,16 +69,3 @@ def test_reward_loss_multiplies_advantage_and_probability(task, model, monkeypat
     log_p = model(source, target[:, :-1])[0].log_softmax(dim=-1)[0]
     log_p = log_p[torch.arange(end), target[0, 1:]].sum()
     torch.testing.assert_close(loss, -0.75 * log_p / 2)
-
-
-def test_what_is_rewarded_becomes_more_probable(task, model):
-    def length(task, ids, pairs):  # texts that end at once are the best
-        return (ids[:, 0] == task.eos).float()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(losses, "rewards", length)
-        batch = PAIRS * 32
-        train(model, [batch], losses.reward_loss(task, draws(), baseline=False), steps=40, lr=0.03)
-    source = task.tokenizer([PAIRS[0].english])["input_ids"]
-    logits = model(source, torch.tensor([[task.bos]]))[0]
-    assert logits.softmax(dim=-1)[0, 0, task.eos] > 0.5

@@ -14,7 +14,7 @@ from attnbook.training import evaluate, linear_decay, train
 from attnbook.translating import Translating, losses
 
 SEEDS = (0, 1, 2)
-UPDATES = 40
+UPDATES = 25
 KINDS = ("cross-entropy", "label smoothing", "scheduled sampling", "policy gradient")
 SHARE = 0.25  # of the tokens read, those that are the model's own in scheduled sampling
 
