@@ -19,7 +19,8 @@ def task():
 
 
 @pytest.fixture
-def model():
+def model(task, monkeypatch):
+    monkeypatch.setattr(translating, "VOCAB_SIZE", task.tokenizer.vocab_size)
     torch.manual_seed(0)
     return translating.translator(16, 1, dropout=0.0)
 

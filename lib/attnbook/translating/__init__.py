@@ -173,7 +173,7 @@ def asked(
 
 
 def translation_bleu(
-    model: Seq2Seq, task: Translating, pairs: Sequence[Pair], **search: float
+    model: Seq2Seq, task: Translating, pairs: Sequence[Pair], **search: int | float
 ) -> float:
     """BLEU of the model's translations, 0 … 100, against all translations that a pair has.
 
