@@ -44,7 +44,7 @@ TITLES = {
     "13_bert_finetuning": "BERT: fine-tuning",
     "14_gpt": "GPT",
     "15_in_context": "In-context learning",
-    "16_vit": "Image patches",
+    "16_vit": "Vision Transformer",
     "17_beyond_text": "Beyond text",
 }
 PLANNED = tuple(TITLES)
