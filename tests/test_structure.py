@@ -37,6 +37,7 @@ RANKS = {
     "pronouncing": 7,
     "writing": 7,
     "digits": 7,
+    "translating": 7,
     "trained": 8,
     "interactive": 7,
 }

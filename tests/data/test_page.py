@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from attnbook.data import (
     archive,
     cmudict,
+    homeassistant,
     minilm,
     mnist5k,
     movies,
@@ -135,6 +136,34 @@ def test_the_numbers_of_cmudict_are_counted_again():
         f"{sum(chr(39) in e.word for e in entries):,} have an apostrophe",
         f"{percent(has_kin)} of the test words have in training",
         f"{percent(lambda e: any(s in heard for s in e.pronunciations))} sound like a word",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_homeassistant_are_counted_again():
+    pairs = homeassistant.load()
+    sides = homeassistant.split(pairs)
+    others = {n: len(homeassistant.load(n)) for n in ("ja", "zh-Hans", "fr")}
+
+    def translations(some):
+        return [text for pair in some for text in pair.translations]
+
+    for name, part in zip(("train", "validation", "test"), sides, strict=True):
+        assert f"| {name} | {len(part):,} | {len(translations(part)):,} |" in PAGE
+    words = sorted(len(pair.english.split()) for pair in pairs)
+    known = set(translations(sides[0]))
+    again = sum(any(t in known for t in pair.translations) for pair in sides[2]) / len(sides[2])
+    for sentence in (
+        f"{len(pairs):,} English texts with {len(translations(pairs)):,} German translations; "
+        f"{others['ja']:,} with Japanese, {others['zh-Hans']:,} with simplified Chinese, "
+        f"{others['fr']:,} with French ones",
+        f"; {sum('{}' in pair.english for pair in pairs):,} English texts have one",
+        f"{sum(words) / len(words):.1f} words on average, {words[len(words) // 2]} in the median "
+        f"and {words[-1]} at most",
+        f"{sum(len(pair.translations) > 1 for pair in pairs)} have more than one German",
+        f"{sum(pair.english in pair.translations for pair in pairs)} are the same in German",
+        f"{again:.1%}".replace("%", " %") + " of the test texts have a German translation",
     ):
         assert sentence in PAGE
 
