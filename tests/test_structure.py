@@ -31,6 +31,9 @@ RANKS = {
     "optimizers": 5,
     "training": 6,
     "tagging": 7,
+    "heads": 5,
+    "worked_examples": 7,
+    "linear_functions": 7,
     "trained": 8,
     "interactive": 7,
 }

@@ -1,0 +1,64 @@
+"""GPT of chapter 15, trained on rows of worked examples: letter maps and translations."""
+
+from pathlib import Path
+
+import torch
+
+from attnbook import worked_examples as task
+from attnbook.models.gpt import GPT, GPTConfig
+from attnbook.optimizers import muon
+from attnbook.trained.recipe import Recipe
+from attnbook.training import linear_decay, train
+
+CONFIG = GPTConfig(
+    vocab_size=len(task.TOKENS),
+    max_len=2 * task.EXAMPLES,
+    d_model=64,
+    n_heads=4,
+    d_ff=256,
+    n_layers=2,
+    positions="rotary",
+    tie_output=False,
+)
+SEED, STEPS, ROWS, LR = 15, 1500, 48, 0.02
+
+
+def build() -> GPT:
+    """The model with random weights."""
+    return GPT(CONFIG)
+
+
+def fit(model: GPT, checkpoint: Path | None, *, maps: int | None = None, steps: int = STEPS):
+    """Train it, on so many letter maps; the chapter does it with fewer steps."""
+    return train(
+        model,
+        task.ExampleBatches(ROWS, SEED, maps=maps),
+        task.answers_loss,
+        steps=steps,
+        lr=LR,
+        optimizer=muon(model),
+        schedule=linear_decay(warmup=0.05),
+        checkpoint=checkpoint,
+        every=100,
+    )
+
+
+def _measure(model: GPT) -> dict[str, float]:
+    draws = torch.Generator().manual_seed(0)
+    batch = task.letter_maps(task.random_maps(1000, draws), draws)
+    right, shown = task.right_answers(model, batch), task.shown_before(batch)
+    trained, held_out = (
+        task.right_answers(model, task.translations(torch.tensor(some).repeat(n, 1), draws))
+        for some, n in ((task.DIRECTIONS, 50), (task.HELD_OUT, 250))
+    )
+    return {
+        "letters shown before": right[shown].mean().item(),
+        "letters not shown": right[~shown].mean().item(),
+        "translations, no example": trained[:, 0].mean().item(),
+        "translations, 1 example": trained[:, 1].mean().item(),
+        "held-out directions, 1 example": held_out[:, 1].mean().item(),
+        "held-out directions, 15 examples": held_out[:, 15].mean().item(),
+    }
+
+
+RECIPE = Recipe(name="in_context", data=(), seed=SEED, build=build, fit=fit, measure=_measure)
