@@ -53,7 +53,8 @@ STARTS = ("[examples]", *(f"[to {language}]" for language in LANGUAGES))
 # Tokens: what it says, for each id. A word carries its language, for "Hand" is a word of two.
 TOKENS = (*STARTS, *LETTERS, *(f"{w}" for row in WORDS for w in row))
 _FIRST_LETTER, _FIRST_WORD = len(STARTS), len(STARTS) + len(LETTERS)
-EXAMPLES = 16  # questions a row
+EXAMPLES = 12  # questions a row
+_ASKED = (2, 3, 4, 6)  # letters of a row in training: few of them come again soon
 # From, to: never met in training, though each language is met on either side.
 HELD_OUT = ((1, 2), (3, 0))
 DIRECTIONS = tuple(pair for pair in permutations(range(4), 2) if pair not in HELD_OUT)
@@ -91,9 +92,9 @@ def random_maps(n: int, generator: torch.Generator) -> Int[Tensor, "n 16"]:
 
 
 def letter_maps(
-    maps: Int[Tensor, "B 16"], generator: torch.Generator, *, letters: int = 8
+    maps: Int[Tensor, "B 16"], generator: torch.Generator, *, letters: int = 6
 ) -> Examples:
-    """A row for each map: 16 questions about a few letters, so that letters come again.
+    """A row for each map: 12 questions about a few letters, so that letters come again.
 
     Args:
         maps: what each letter turns into, such as `random_maps` gives.
@@ -117,7 +118,7 @@ def letter_maps(
 def translations(
     directions: Int[Tensor, "B 2"], generator: torch.Generator, *, told: float = 0.0
 ) -> Examples:
-    """A row for each direction: 16 different words of one language, answered in another.
+    """A row for each direction: 12 different words of one language, answered in another.
 
     Args:
         directions: the languages of question and answer, 0 … 3, such as rows of `DIRECTIONS`.
@@ -144,7 +145,7 @@ class ExampleBatches:
     """Endless batches of new rows, the same ones each time they are gone through.
 
     A third of a batch are translations in the trained directions, half of them with the language
-    told; the others are letter maps about 2 to 8 letters.
+    told; the others are letter maps about 2, 3, 4 or 6 letters.
 
     Args:
         rows: rows B a batch, at least 3.
@@ -170,7 +171,7 @@ class ExampleBatches:
         while True:
             drawn = torch.randint(len(directions), (n,), generator=generator)
             words = translations(directions[drawn], generator, told=0.5)
-            letters = int(torch.randint(2, 9, (), generator=generator))
+            letters = _ASKED[int(torch.randint(len(_ASKED), (), generator=generator))]
             maps = self.drawn(self.rows - n, generator)
             mapped = letter_maps(maps, generator, letters=letters)
             yield Examples(*(torch.cat(both) for both in zip(words, mapped, strict=True)))
