@@ -23,18 +23,16 @@ CONFIG = GPTConfig(
 SEED, STEPS, ROWS, LR = 15, 1600, 48, 0.02
 
 
-def build() -> GPT:
-    """The model with random weights."""
+def _build() -> GPT:
     return GPT(CONFIG)
 
 
-def fit(model: GPT, checkpoint: Path | None, *, maps: int | None = None, steps: int = STEPS):
-    """Train it, on so many letter maps; the chapter does it with fewer steps."""
+def _fit(model: GPT, checkpoint: Path) -> list[float]:
     return train(
         model,
-        task.ExampleBatches(ROWS, SEED, maps=maps),
+        task.ExampleBatches(ROWS, SEED),
         task.answers_loss,
-        steps=steps,
+        steps=STEPS,
         lr=LR,
         optimizer=muon(model),
         schedule=linear_decay(warmup=0.05),
@@ -61,4 +59,4 @@ def _measure(model: GPT) -> dict[str, float]:
     }
 
 
-RECIPE = Recipe(name="in_context", data=(), seed=SEED, build=build, fit=fit, measure=_measure)
+RECIPE = Recipe(name="in_context", data=(), seed=SEED, build=_build, fit=_fit, measure=_measure)
