@@ -12,7 +12,7 @@ from attnbook.trained.in_context import CONFIG, LR, ROWS, SEED, STEPS
 from attnbook.trained.recipe import Recipe
 from attnbook.training import linear_decay, train
 
-MAPS = (4, 64, 1024)  # of each model; that of `in_context` has a new one in each row
+MAPS = (4, 64)  # of each model; that of `in_context` has a new one in each row
 
 
 def _build() -> nn.ModuleDict:
