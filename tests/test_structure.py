@@ -38,6 +38,9 @@ RANKS = {
     "writing": 7,
     "digits": 7,
     "translating": 7,
+    "heads": 5,
+    "worked_examples": 7,
+    "linear_functions": 7,
     "trained": 8,
     "interactive": 7,
 }
