@@ -12,7 +12,7 @@ export OMP_NUM_THREADS := 1
 # The same bytes on every machine: no bar that redraws itself in the logs or in a stored output.
 CHECKED := ATTNBOOK_PROGRESS=0 PYTHONHASHSEED=0
 
-.PHONY: help book test fast lint unit chapters alone site-tests lab execute data bench picture clean
+.PHONY: help book test fast lint unit chapters alone site-tests lab execute data train bench picture clean
 
 help:                ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -53,6 +53,9 @@ execute: $(READY)    ## re-run the chapters and store their outputs (one: make e
 
 data: $(READY)       ## fetch every data set into the cache
 	@$(PY) -m attnbook.data
+
+train: $(READY)      ## do the longer trainings again, hours in all (one: make train NAME=gpt_shakespeare)
+	@$(CHECKED) $(PY) -m attnbook.trained $(NAME)
 
 bench: $(READY)      ## time the library against torch and transformers; about ten minutes
 	@$(PY) tools/bench.py

@@ -37,6 +37,8 @@ OWN_TOOLS = (
     "attnbook.data.sides.",
     "attnbook.interactive.output.",
     "attnbook.tokenization.frames.",
+    "attnbook.trained.keep.",
+    "attnbook.trained.recipe.",
 )
 MAX_CELLS = 40  # code cells, the set-up cell included
 MAX_LINES = 15  # of a code cell, blank lines and comments included

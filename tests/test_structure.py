@@ -31,6 +31,7 @@ RANKS = {
     "optimizers": 5,
     "training": 6,
     "tagging": 7,
+    "trained": 8,
     "interactive": 7,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}
@@ -133,6 +134,9 @@ OWN_TOOLS = (
     "interactive.output",
     "pretrained.states",
     "tokenization.frames",
+    "trained.__main__",
+    "trained.keep",
+    "trained.recipe",
 )
 
 
