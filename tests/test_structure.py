@@ -31,6 +31,7 @@ RANKS = {
     "optimizers": 5,
     "training": 6,
     "tagging": 7,
+    "blank_filling": 7,
     "trained": 8,
     "interactive": 7,
 }

@@ -1,4 +1,4 @@
-"""Blanks and next sentences in what presidents told Congress: the task that BERT is trained on here.
+"""Blanks and next sentences in what presidents told Congress: the task of BERT's pre-training.
 
 Chapter 12 explains it. Its long training (`attnbook.trained.bert_sotu`) and chapter 13, which goes
 on from there, take the same vocabulary, pairs and scores.
@@ -6,6 +6,7 @@ on from there, take the same vocabulary, pairs and scores.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +51,7 @@ class Blanks(NamedTuple):
 
 
 def learn_vocabulary(texts: Iterable[str], vocab_size: int = VOCAB_SIZE) -> list[str]:
-    """The pieces of `train_wordpiece`, the special ones first and the others in order of the alphabet.
+    """The pieces of `train_wordpiece`: the special ones, then the others in order of code points.
 
     `train_wordpiece` finds the same pieces each time, but numbers some of them by chance.
 
@@ -132,9 +133,7 @@ class PairBatches:
                 for i in torch.randperm(len(starts), generator=generator).tolist():
                     yield self._batch(pool[starts[i] : starts[i] + self.rows], generator)
 
-    def _batch(
-        self, pairs: Sequence[tuple[str, str, bool]], generator: torch.Generator
-    ) -> Blanks:
+    def _batch(self, pairs: Sequence[tuple[str, str, bool]], generator: torch.Generator) -> Blanks:
         firsts, seconds, is_next = (list(column) for column in zip(*pairs, strict=True))
         read = self.tokenizer(firsts, seconds, max_length=self.max_len)
         ids, labels = mask_tokens(
@@ -158,8 +157,26 @@ def hide_all(batch: Blanks, mask_id: int) -> Blanks:
     return batch._replace(ids=batch.ids.masked_fill(batch.labels != IGNORE, mask_id))
 
 
+def held_out(n: int, *, rows: int = 32, seed: int = 0) -> list[Blanks]:
+    """Batches of the test speeches for scores: every asked place holds the mask token.
+
+    Args:
+        n: how many batches.
+        rows: pairs a batch.
+        seed: of the draws.
+
+    Raises:
+        DataError: the data set cannot be had.
+
+    Chapter: 12_bert_pretraining
+    """
+    tokenizer, (_, _, test) = load_tokenizer(), load_documents()
+    batches = islice(PairBatches(test, tokenizer, rows=rows, seed=seed), n)
+    return [hide_all(batch, tokenizer.vocab["[MASK]"]) for batch in batches]
+
+
 def blank_loss(model: BertPretraining, batch: Blanks) -> Tensor:
-    """The sum of both losses: of the hidden tokens, and of the next sentence where it has that head.
+    """The sum of both losses: of the hidden tokens, and of the next sentence if it has that head.
 
     Only the hidden places go through the head: the other six of seven would cost and teach nothing.
 
