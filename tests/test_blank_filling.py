@@ -161,5 +161,7 @@ def test_held_out_holds_the_test_speeches():
     readable = {TOKENIZER.decode(TOKENIZER([s])["input_ids"][0]) for d in documents for s in d}
     ids = torch.where(batch.labels == IGNORE, batch.ids, batch.labels)
     short = ~batch.real[:, -1]  # rows that were not cut
-    for row, real, segments in zip(ids[short], batch.real[short], batch.segments[short], strict=True):
+    for row, real, segments in zip(
+        ids[short], batch.real[short], batch.segments[short], strict=True
+    ):
         assert TOKENIZER.decode(row[real & (segments == 0)]) in readable
