@@ -99,6 +99,7 @@ class PairBatches:
         rows: pairs a batch, B.
         seed: of all draws.
         max_len: the longest row, special tokens included; what is longer is cut.
+        share: of the tokens that are asked for; see `mask_tokens`.
 
     Raises:
         ValueError: a size below 1; as `sentence_pairs`, from the iteration.
@@ -115,10 +116,11 @@ class PairBatches:
         rows: int = 32,
         seed: int = 0,
         max_len: int = MAX_LEN,
+        share: float = 0.15,
     ) -> None:
         checks.positive(rows=rows, max_len=max_len)
         self.documents, self.tokenizer = documents, tokenizer
-        self.rows, self.seed, self.max_len = rows, seed, max_len
+        self.rows, self.seed, self.max_len, self.share = rows, seed, max_len, share
 
     def __iter__(self) -> Iterator[Blanks]:
         generator = torch.Generator().manual_seed(self.seed)
@@ -141,6 +143,7 @@ class PairBatches:
             mask_id=self.tokenizer.vocab["[MASK]"],
             special_ids=self.tokenizer.special_ids,
             vocab_size=self.tokenizer.vocab_size,
+            share=self.share,
             generator=generator,
         )
         real, segments = read["attention_mask"], read["token_type_ids"]
