@@ -100,6 +100,19 @@ def test_rows_are_cut():
         task.PairBatches(DOCUMENTS, TOKENIZER, rows=0)
 
 
+def test_the_share_that_is_asked_for():
+    def asked(**choices):
+        (batch,) = batches(1, rows=6, **choices)  # all pairs
+        ordinary = torch.where(batch.labels == IGNORE, batch.ids, batch.labels) > MASK
+        return (batch.labels != IGNORE).sum() / ordinary.sum()
+
+    assert MASK == max(TOKENIZER.special_ids)
+    assert asked() == pytest.approx(0.15, abs=0.04)  # rows are short: whole tokens
+    assert asked(share=0.4) == pytest.approx(0.4, abs=0.04)
+    with pytest.raises(ValueError, match="share"):
+        batches(1, share=1.5)
+
+
 def test_hide_all():
     for seed in range(20):  # until one holds a token that was kept or replaced at random
         batch = batches(1, seed=seed)[0]

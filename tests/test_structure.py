@@ -18,6 +18,7 @@ RANKS = {
     "positions": 1,
     "embeddings": 1,
     "cache": 1,
+    "rollout": 1,
     "sublayers": 1,
     "attention": 2,
     "layers": 3,
@@ -32,6 +33,7 @@ RANKS = {
     "training": 6,
     "tagging": 7,
     "blank_filling": 7,
+    "digits": 7,
     "trained": 8,
     "interactive": 7,
 }

@@ -99,7 +99,7 @@ class PairBatches:
         rows: pairs a batch, B.
         seed: of all draws.
         max_len: the longest row, special tokens included; what is longer is cut.
-        share: of the tokens that are asked for; see `mask_tokens`.
+        share: of the tokens, those that are asked for; see `mask_tokens`.
 
     Raises:
         ValueError: a size below 1; as `sentence_pairs`, from the iteration.
