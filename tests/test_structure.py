@@ -36,6 +36,7 @@ RANKS = {
     "tagging": 7,
     "pronouncing": 7,
     "writing": 7,
+    "blank_filling": 7,
     "digits": 7,
     "translating": 7,
     "heads": 5,
