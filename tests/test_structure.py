@@ -33,6 +33,9 @@ RANKS = {
     "training": 6,
     "tagging": 7,
     "digits": 7,
+    "painting": 7,
+    "speakers": 7,
+    "few_labels": 7,
     "trained": 8,
     "interactive": 7,
 }
