@@ -42,7 +42,7 @@ def test_it_is_logistic_regression(penalty):
     assert any(linear_probe((x, y), (test_x, test_y), penalty=p) != ours for p in others)
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused(plain):
     good = (torch.rand(4, 3), torch.arange(4) % 2)
     with pytest.raises(ValueError, match="test must be vectors"):
         linear_probe(good, (torch.rand(4, 2), good[1]))

@@ -1,62 +1,22 @@
-"""Few labelled digits after painting, and layers of a text model that are to read speech."""
+"""One frozen layer of a text model that is to tell speakers apart, and two controls."""
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from attnbook import checks, digits, runtime, speakers
+from attnbook import checks, runtime, speakers
 from attnbook.data import minilm
-from attnbook.few_labels import COUNTS, choose_few
 from attnbook.models.bert import Bert
-from attnbook.models.masked_autoencoder import MaskedAutoencoder
 from attnbook.models.stack import StackConfig
-from attnbook.painting import reader_of
 from attnbook.pretrained import bert
-from attnbook.trained import painted_digits
-from attnbook.trained.keep import load
 from attnbook.trained.recipe import Experiment
 from attnbook.training import linear_decay, train
 
 SEEDS = (1, 2, 3)
 LAYERS = ("text", "shuffled", "random")
-DIGIT_STEPS, DIGIT_LR = 100, 2e-3
-SPEECH_STEPS, SPEECH_BATCH, SPEECH_LR = 40, 30, 3e-3
-
-
-def name_digits(
-    task: digits.DigitTask,
-    autoencoder: MaskedAutoencoder,
-    *,
-    n: int,
-    seed: int,
-    pretrained: bool = True,
-) -> float:
-    """Train a reader with n labelled digits of each class, and measure it on the test images.
-
-    Args:
-        task: the labelled ones are drawn from its training images.
-        autoencoder: whose encoder the reader starts from, or only has the sizes of.
-        n: labelled images of each class.
-        seed: of the choice, the weights and the batches.
-        pretrained: whether the encoder's weights are taken.
-
-    Returns:
-        The share of right answers.
-
-    Chapter: 17_beyond_text
-    """
-    images, labels = task.train
-    few = choose_few(labels, n, seed=seed)
-    runtime.seed(seed)
-    reader = reader_of(autoencoder, digits.N_DIGITS, pretrained=pretrained)
-    batches = digits.DigitBatches(images[few], labels[few], steps=DIGIT_STEPS, size=32, seed=seed)
-    settings = {"lr": DIGIT_LR, "schedule": linear_decay(0.1)}
-    train(reader, batches, digits.digits_loss, steps=DIGIT_STEPS, **settings)
-    return digits.digits_accuracy(reader, task.test)
+STEPS, BATCH, LR = 40, 30, 3e-3
 
 
 def first_layer() -> Bert:
@@ -119,31 +79,21 @@ def name_speakers(task: speakers.SpeakerTask, text: Bert, *, layers: str, seed: 
     runtime.seed(seed)
     reader = frozen_reader(text, layers)
     generator = torch.Generator().manual_seed(seed)
-    batches: list[Sequence[Tensor]] = []
-    while len(batches) < SPEECH_STEPS:
+    batches: list[speakers.Utterances] = []
+    while len(batches) < STEPS:
         order = torch.randperm(len(task.train[0]), generator=generator)
-        batches += [tuple(x[part] for x in task.train) for part in order.split(SPEECH_BATCH)]
-    settings = {"lr": SPEECH_LR, "schedule": linear_decay(0.1)}
-    train(reader, batches, speakers.speaker_loss, steps=SPEECH_STEPS, **settings)
+        batches += [tuple(x[part] for x in task.train) for part in order.split(BATCH)]
+    settings = {"lr": LR, "schedule": linear_decay(0.1)}
+    train(reader, batches, speakers.speaker_loss, steps=STEPS, **settings)
     return speakers.speaker_accuracy(reader, task.test)
 
 
 def _run() -> dict[str, Any]:
-    task = digits.load()
-    score = partial(name_digits, task, load(painted_digits.RECIPE))
-    few = {
-        name: {
-            str(n): [score(n=n, seed=seed, pretrained=name == "painted") for seed in SEEDS]
-            for n in COUNTS
-        }
-        for name in ("painted", "random")
-    }
-    speech, text = speakers.load(), first_layer()
-    transfer = {
-        layers: [name_speakers(speech, text, layers=layers, seed=seed) for seed in SEEDS]
+    task, text = speakers.load(), first_layer()
+    return {
+        layers: [name_speakers(task, text, layers=layers, seed=seed) for seed in SEEDS]
         for layers in LAYERS
     }
-    return {"digits": few, "speech": transfer}
 
 
-RECIPE = Experiment(name="beyond_text", data=("mnist5k", "vowels", "minilm"), seed=1, run=_run)
+RECIPE = Experiment(name="text_to_speech", data=("vowels", "minilm"), seed=1, run=_run)

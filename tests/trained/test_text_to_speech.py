@@ -1,15 +1,13 @@
-"""The comparisons beyond text: what is labelled, what is frozen, what a seed fixes."""
+"""A frozen layer of text that reads speech: what is frozen, what is taken, what a seed fixes."""
 
 import pytest
 import torch
 from torch import nn
 
-from attnbook.digits import DigitTask
 from attnbook.models.bert import Bert, BertConfig
-from attnbook.models.masked_autoencoder import MaskedAutoencoder
 from attnbook.speakers import SpeakerTask
-from attnbook.trained import beyond_text, painted_digits
-from attnbook.trained.beyond_text import LAYERS, frozen_reader, name_digits, name_speakers
+from attnbook.trained import text_to_speech
+from attnbook.trained.text_to_speech import LAYERS, frozen_reader, name_speakers
 
 TEXT = BertConfig(d_model=12, n_heads=3, d_ff=10, n_layers=2, vocab_size=11, max_len=8)
 
@@ -53,28 +51,10 @@ def test_where_the_weights_of_the_layer_come_from(text):
 
 
 def test_a_seed_fixes_the_speakers_and_the_text_stays(text, monkeypatch):
-    monkeypatch.setattr(beyond_text, "SPEECH_STEPS", 2)
+    monkeypatch.setattr(text_to_speech, "STEPS", 2)
     before = {k: x.clone() for k, x in text.state_dict().items()}
     rows = (torch.randn(40, 29, 12), torch.ones(40, 29, dtype=torch.bool), torch.arange(40) % 9)
     task = SpeakerTask(train=rows, test=rows)
     scores = [name_speakers(task, text, layers="text", seed=seed) for seed in (1, 1)]
     assert scores[0] == scores[1]
     assert all(torch.equal(x, before[k]) for k, x in text.state_dict().items())
-
-
-def test_few_images_alone_are_seen(monkeypatch):
-    monkeypatch.setattr(beyond_text, "DIGIT_STEPS", 2)
-    seen = []
-
-    def recorded(model, batch):
-        seen.extend(batch[0].flatten(1).tolist())
-        return nn.functional.cross_entropy(model(batch[0])[0], batch[1])
-
-    monkeypatch.setattr(beyond_text.digits, "digits_loss", recorded)
-    x, y = torch.rand(60, 1, 28, 28), torch.arange(60) % 10
-    task = DigitTask(train=(x, y), valid=(x, y), test=(x, y))
-    autoencoder = MaskedAutoencoder(painted_digits.CONFIG)
-    scores = [name_digits(task, autoencoder, n=2, seed=3) for _ in range(2)]
-    assert scores[0] == scores[1]
-    assert len(seen) == 2 * 2 * 32
-    assert len({tuple(image) for image in seen}) == 20
