@@ -51,7 +51,7 @@ def continued(task: Translating, kind: str, seed: int) -> Seq2Seq:
     return model
 
 
-def quality(task: Translating, model: Seq2Seq) -> dict[str, float]:
+def translation_quality(task: Translating, model: Seq2Seq) -> dict[str, float]:
     """Of the greedy translations of the test pairs; both scores 0 … 100.
 
     Returns:
@@ -73,11 +73,11 @@ def quality(task: Translating, model: Seq2Seq) -> dict[str, float]:
 
 def _run() -> dict[str, Any]:
     task = translating.load()
-    before = quality(task, trained.load(english_to_german.RECIPE))
+    before = translation_quality(task, trained.load(english_to_german.RECIPE))
     after: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     for seed in SEEDS:
         for kind in KINDS:
-            after[kind].append(quality(task, continued(task, kind, seed)))
+            after[kind].append(translation_quality(task, continued(task, kind, seed)))
             print(seed, kind, after[kind][-1], flush=True)
     return {"updates": UPDATES, "seeds": list(SEEDS), "before": before, "after": after}
 

@@ -149,7 +149,7 @@ def translate(
     written: dict[int, str] = {}
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     for some in (order[i : i + 128] for i in range(0, len(order), 128)):
-        step, prompt = asked(model, task, [texts[i] for i in some])
+        step, prompt = search_start(model, task, [texts[i] for i in some])
         ends = {"max_new": MAX_LEN - 1, "eos": task.eos, "pad": task.tokenizer.pad_id}
         if beams == 1:
             ids = greedy(step, prompt, **ends)  # (B, n)
@@ -159,7 +159,7 @@ def translate(
     return [written[i] for i in range(len(texts))]
 
 
-def asked(
+def search_start(
     model: Seq2Seq, task: Translating, texts: Sequence[str]
 ) -> tuple[Seq2SeqStep, Int[Tensor, "B 1"]]:
     """What a search needs to write about each text: the model's step and the start token.

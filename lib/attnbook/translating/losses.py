@@ -16,7 +16,7 @@ from attnbook.objectives.next_token import next_tokens
 from attnbook.objectives.policy import policy_gradient_loss
 from attnbook.objectives.scheduled import scheduled_inputs
 from attnbook.training import LossFn
-from attnbook.translating import MAX_LEN, PAD, Batch, Translating, asked
+from attnbook.translating import MAX_LEN, PAD, Batch, Translating, search_start
 
 
 def translation_loss(model: nn.Module, batch: Batch) -> Tensor:
@@ -92,7 +92,7 @@ def reward_loss(task: Translating, generator: torch.Generator, *, baseline: bool
 
     def loss_fn(model: Seq2Seq, batch: Sequence[Pair]) -> Tensor:
         texts = [pair.english for pair in batch]
-        step, prompt = asked(model, task, texts)
+        step, prompt = search_start(model, task, texts)
         ends = {"max_new": MAX_LEN - 1, "eos": task.eos, "pad": task.tokenizer.pad_id}
         ids = sample(step, prompt, generator=generator, **ends)  # (B, n)
         scores = rewards(task, ids, batch)  # (B,)
