@@ -29,7 +29,7 @@ class Promoter:
 
     @property
     def bin(self) -> int:
-        """0 … 9: the bin with the most of its cells, the lowest of equals."""
+        """The bin with the most of its cells, 0 … 9; the lowest of equals."""
         return self.counts.index(max(self.counts))
 
     @property
