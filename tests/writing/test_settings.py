@@ -101,3 +101,11 @@ def test_measuring_on_the_way_does_not_change_the_training(task):
     assert all(a.equal(b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     other, _ = learning_curve(task, small(PLAIN), at=(), seed=15)
     assert not other.output.weight.equal(two.output.weight)
+
+
+def test_the_seed_is_that_of_the_first_weights_too(task, monkeypatch):
+    monkeypatch.setattr(settings.Setting, "fit", lambda *given: [])
+    runtime.seed(15)
+    first = small(QUICK).build()
+    model, _ = learning_curve(task, small(QUICK), at=(), seed=15)
+    assert all(a.equal(b) for a, b in zip(first.parameters(), model.parameters(), strict=True))
