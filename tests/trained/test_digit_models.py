@@ -6,7 +6,7 @@ from torch import nn
 
 from attnbook.digits import DigitTask
 from attnbook.trained import digit_models
-from attnbook.trained.digit_models import mean, score_once, small_vit
+from attnbook.trained.digit_models import score_once, small_vit
 
 
 def side(n):
@@ -52,10 +52,11 @@ def test_the_seed_fixes_the_weights_and_the_batches(task):
         score_once(make, 0.01, task, n_images=9, augment=True, seed=seed, steps=2)
         return models[0].output.weight, models[0].seen
 
-    (weight, seen), (same, seen_again), (other, _) = trained(3), trained(3), trained(4)
+    (weight, seen), (same, seen_again), (other, others) = trained(3), trained(3), trained(4)
     assert torch.equal(weight, same)
     assert seen == seen_again
     assert not torch.equal(weight, other)
+    assert seen != others
 
 
 def test_it_is_scored_on_the_test_images(task):
@@ -76,7 +77,3 @@ def test_models_of_one_size():
     }
     assert sizes["ViT"] == pytest.approx(sizes["CNN"], rel=0.12)
     assert small_vit(14).config.n_patches == 4
-
-
-def test_mean():
-    assert mean([0.5, 1.0, 0.9]) == pytest.approx(0.8)

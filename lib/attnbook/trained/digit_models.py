@@ -1,6 +1,6 @@
 """How many digits does a ViT need? Three models, four training sizes, with and without jitter."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -75,14 +75,6 @@ def score_once(
     batches = digits.DigitBatches(images, labels, steps=steps, seed=seed, augment=augment)
     train(model, batches, digits.digits_loss, steps=steps, lr=lr, schedule=cosine_decay(0.1))
     return digits.digits_accuracy(model, task.test)
-
-
-def mean(scores: Sequence[float]) -> float:
-    """Of the seeds.
-
-    Chapter: 16_vit
-    """
-    return sum(scores) / len(scores)
 
 
 def _run() -> dict[str, Any]:
