@@ -151,19 +151,6 @@ def test_the_weeks_follow_the_plan_and_name_exercises_that_are_there():
     assert named_exercises([["1", "{chapter}`05_multi_head`", "*Count*, *One more word*"]])
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("intro", "A chapter is linked once it is finished; the others are planned."),
-        ("study", "A chapter without a link is not written yet."),
-        ("teach", "A chapter without a link is not written yet."),
-        ("teach", "where a chapter is not linked yet, what it will be about"),
-    ],
-)
-def test_chapters_are_said_to_be_missing_as_long_as_some_are(name, says):
-    assert (says in page(name)) == bool(MISSING), f"missing: {MISSING}"
-
-
 # The glossary
 
 ENTRY = re.compile(r"^(\S.*)\n  \{zh\}`(.+?)` · \{chapter\}`(.+?)` \\\n  (.+)$", re.MULTILINE)

@@ -118,7 +118,7 @@ class Says(torch.nn.Module):
 
 def test_answers_are_scored_at_their_questions():
     batch = task.letter_maps(task.random_maps(40, draws()), draws())
-    right = task.right_answers(Says(9), batch)
+    right = task.answered_right(Says(9), batch)
     assert torch.equal(right, (batch.answers == 9).float())
     assert 0 < right.sum() < right.numel()
     share = right.mean()

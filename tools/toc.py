@@ -43,7 +43,7 @@ TITLES = {
     "12_bert_pretraining": "BERT: pretraining",
     "13_bert_finetuning": "BERT: fine-tuning",
     "14_gpt": "GPT",
-    "15_in_context": "In-context learning",
+    "15_in_context": "Learning in context",
     "16_vit": "Vision Transformer",
     "17_beyond_text": "Beyond text",
 }

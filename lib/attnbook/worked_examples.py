@@ -196,7 +196,7 @@ def answers_loss(model: nn.Module, batch: Examples) -> Tensor:
 
 
 @torch.no_grad()
-def right_answers(model: nn.Module, batch: Examples) -> Float[Tensor, "B n"]:
+def answered_right(model: nn.Module, batch: Examples) -> Float[Tensor, "B n"]:
     """1 where the most probable token is the answer, else 0: column i has seen i examples.
 
     Chapter: 15_in_context

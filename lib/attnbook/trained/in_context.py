@@ -44,9 +44,9 @@ def _fit(model: GPT, checkpoint: Path) -> list[float]:
 def _measure(model: GPT) -> dict[str, float]:
     draws = torch.Generator().manual_seed(0)
     batch = task.letter_maps(task.random_maps(1000, draws), draws)
-    right, shown = task.right_answers(model, batch), task.shown_before(batch)
+    right, shown = task.answered_right(model, batch), task.shown_before(batch)
     trained, held_out = (
-        task.right_answers(model, task.translations(torch.tensor(some).repeat(n, 1), draws))
+        task.answered_right(model, task.translations(torch.tensor(some).repeat(n, 1), draws))
         for some, n in ((task.DIRECTIONS, 50), (task.HELD_OUT, 250))
     )
     return {

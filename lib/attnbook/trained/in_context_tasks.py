@@ -47,7 +47,7 @@ def _measure(models: nn.ModuleDict) -> dict[str, float]:
             draws = torch.Generator().manual_seed(0)
             rows = task.ExampleBatches(ROWS, SEED, maps=maps).drawn(500, draws)
             batch = task.letter_maps(rows, draws)
-            right, shown = task.right_answers(models[str(n)], batch), task.shown_before(batch)
+            right, shown = task.answered_right(models[str(n)], batch), task.shown_before(batch)
             for seen, where in (("shown", shown), ("not shown", ~shown)):
                 found[f"{n} maps, {kind}, {seen}"] = right[where].mean().item()
     return found
