@@ -77,13 +77,13 @@ class Fixed(nn.Module):
 
 
 def test_loss_and_score_by_hand():
-    ids = torch.tensor([[2, 6, 3], [2, 8, 3], [2, 5, 3]])
-    batch = sentiment.Reviews(ids, ids > 0, torch.tensor([1, 0, 0]))
+    ids = torch.tensor([[2, 6, 3], [2, 8, 3], [2, 5, 3], [2, 8, 3]])
+    batch = sentiment.Reviews(ids, ids > 0, torch.tensor([1, 0, 0, 1]))
     # Right with 3/4, wrong with 1/4 left for the right answer, undecided with 1/2.
-    expected = -(math.log(0.75) + math.log(0.25) + math.log(0.5)) / 3
+    expected = -(2 * math.log(0.75) + math.log(0.25) + math.log(0.5)) / 4
     assert sentiment.review_loss(Fixed(), batch).item() == pytest.approx(expected, abs=1e-6)
     right, n = sentiment.right_reviews(Fixed(), batch)
-    assert (int(right), n) == (2, 3)
+    assert (int(right), n) == (3, 4)  # the least likely answers would give 2
 
 
 def test_the_experiment_knows_its_starts():
