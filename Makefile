@@ -12,7 +12,10 @@ export OMP_NUM_THREADS := 1
 # The same bytes on every machine: no bar that redraws itself in the logs or in a stored output.
 CHECKED := ATTNBOOK_PROGRESS=0 PYTHONHASHSEED=0
 
-.PHONY: help book test fast lint unit chapters alone site-tests lab execute data train bench picture clean
+# VARIANTS=off: the same numbers for all students.
+SAME_NUMBERS := $(if $(filter off,$(VARIANTS)),--same-numbers)
+
+.PHONY: help book test fast lint unit chapters alone site-tests lab execute data train bench picture course grade clean
 
 help:                ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -62,6 +65,14 @@ bench: $(READY)      ## time the library against torch and transformers; about t
 
 picture: book        ## take the README's picture of a page
 	@$(PY) tools/picture.py
+
+course: $(READY)     ## make the assignments: students' copies, zips, the instructor's folder (VARIANTS=off)
+	@$(PY) -m course.release $(SAME_NUMBERS)
+
+grade: $(READY)      ## grade a folder: make grade SUBMISSIONS=folder [ASSIGNMENT=01_attention] [VARIANTS=off]
+	@$(if $(SUBMISSIONS),,echo "Say which folder: make grade SUBMISSIONS=folder" >&2; exit 2)
+	@$(PY) -m course.grading "$(SUBMISSIONS)" $(SAME_NUMBERS) $(if $(AGAIN),--again) \
+		$(if $(ASSIGNMENT),--assignment $(ASSIGNMENT))
 
 clean:               ## remove the environment and everything that was built
 	rm -rf .venv _build build .pytest_cache .ruff_cache .hypothesis lib/*.egg-info

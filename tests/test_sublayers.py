@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attnbook.sublayers import FeedForward, Residual
+from attnbook.sublayers import FeedForward, Residual, squared_relu
 
 B, T, D, D_FF = 2, 5, 12, 11
 
@@ -88,3 +88,12 @@ def test_residual_drops_of_the_update_alone(pre_norm):
 def test_residual_does_not_stretch_an_update(size):
     with pytest.raises(ValueError, match=r"update must have the shape of x, \(2, 5, \d+\), not"):
         Residual(D, pre_norm=True).leave(torch.zeros(B, T, D), torch.zeros(size))
+
+
+def test_squared_relu_by_hand_and_by_name():
+    x = torch.tensor([-3.0, -0.5, 0.0, 0.5, 3.0])
+    assert squared_relu(x).tolist() == [0.0, 0.0, 0.0, 0.25, 9.0]
+    network = FeedForward(3, 5, activation="squared_relu")
+    x = torch.linspace(-2, 2, 6).view(2, 3)
+    expected = network.w_2(network.w_1(x).clamp(min=0) ** 2)
+    assert torch.equal(network(x), expected)

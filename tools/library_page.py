@@ -8,7 +8,7 @@ import re
 
 from sphinx.application import Sphinx
 
-from toc import PAGES, ROOT
+from toc import ROOT
 
 LIBRARY = ROOT / "lib" / "attnbook"
 PAGE = "book/library"
@@ -52,12 +52,9 @@ def add_sections(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def chapter(match: re.Match) -> str:
-    """The last line of a docstring, as a link where the chapter is written."""
+    """The last line of a docstring, as a link where the chapter is written: see roles.py."""
     name = match[1].replace("\\", "")
-    number = int(name.split("_")[0])
-    if f"book/{name}" in PAGES:
-        return f"\nSee :doc:`chapter {number} </book/{name}>`."
-    return f"\nFor chapter {number}."
+    return f"\nChapter: :chapter:`{name}`."
 
 
 def to_rst(app: Sphinx, kind: str, name: str, obj: object, options: object, lines: list) -> None:

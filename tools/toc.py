@@ -27,23 +27,24 @@ def source(page: str) -> Path:
 
 PAGES = list(_files(TOC))  # in the order of the book, without suffix
 NOTEBOOKS = [page for page in PAGES if source(page).suffix == ".ipynb"]
-# The chapters of the whole book, by file name, whether they are written yet or not.
-PLANNED = (
-    "01_embeddings",
-    "02_subwords",
-    "03_recurrence",
-    "04_self_attention",
-    "05_multi_head",
-    "06_positions",
-    "07_spans_cnn_rnn",
-    "08_encoder",
-    "09_decoder",
-    "10_cross_attention",
-    "11_training",
-    "12_bert_pretraining",
-    "13_bert_finetuning",
-    "14_gpt",
-    "15_in_context",
-    "16_vit",
-    "17_beyond_text",
-)
+# The chapters of the whole book, written yet or not: file name and title.
+TITLES = {
+    "01_embeddings": "Embeddings",
+    "02_subwords": "Subwords",
+    "03_recurrence": "Recurrence",
+    "04_self_attention": "Self-attention",
+    "05_multi_head": "Multi-head attention",
+    "06_positions": "Positions",
+    "07_spans_cnn_rnn": "Spans, CNN, RNN",
+    "08_encoder": "The encoder",
+    "09_decoder": "The decoder",
+    "10_cross_attention": "Cross-attention",
+    "11_training": "Training",
+    "12_bert_pretraining": "BERT: pretraining",
+    "13_bert_finetuning": "BERT: fine-tuning",
+    "14_gpt": "GPT",
+    "15_in_context": "Learning in context",
+    "16_vit": "Vision Transformer",
+    "17_beyond_text": "Beyond text",
+}
+PLANNED = tuple(TITLES)

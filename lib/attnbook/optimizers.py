@@ -8,7 +8,11 @@ from torch import nn
 
 
 def muon(
-    model: nn.Module, *, leave: Iterable[nn.Module] = (), weight_decay: float = 0.01
+    model: nn.Module,
+    *,
+    leave: Iterable[nn.Module] = (),
+    momentum: float = 0.95,
+    weight_decay: float = 0.01,
 ) -> Callable[..., torch.optim.Optimizer]:
     """An `optimizer` for `train`: Muon for the weights of linear layers, AdamW for the others.
 
@@ -20,6 +24,8 @@ def muon(
     Args:
         model: whose parameters are trained.
         leave: modules whose weights AdamW is to have too, such as an output layer of its own.
+        momentum: of Muon: how much of the mean gradient is kept each step; short trainings want
+            less than the default.
         weight_decay: share by which weights shrink each step, times the learning rate.
 
     Returns:
@@ -49,7 +55,7 @@ def muon(
         if not inner:
             raise ValueError("parameters must be those of the model that muon was given")
         others = [p for p in parameters if id(p) not in matrices]
-        return MuonAdamW(inner, others, lr=lr, weight_decay=weight_decay)
+        return MuonAdamW(inner, others, lr=lr, momentum=momentum, weight_decay=weight_decay)
 
     return make
 
@@ -61,6 +67,7 @@ class MuonAdamW(torch.optim.Optimizer):
         matrices: parameters with two axes, for Muon.
         others: all else, for AdamW.
         lr: learning rate of both.
+        momentum: of Muon.
         weight_decay: of both.
 
     Source: see `muon`.
@@ -73,10 +80,15 @@ class MuonAdamW(torch.optim.Optimizer):
         others: list[nn.Parameter],
         *,
         lr: float,
+        momentum: float = 0.95,
         weight_decay: float = 0.01,
     ) -> None:
         kinds = (
-            (torch.optim.Muon, matrices, {"adjust_lr_fn": "match_rms_adamw"}),
+            (
+                torch.optim.Muon,
+                matrices,
+                {"adjust_lr_fn": "match_rms_adamw", "momentum": momentum},
+            ),
             (torch.optim.AdamW, others, {}),
         )
         self.parts = [

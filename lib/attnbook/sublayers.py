@@ -8,8 +8,23 @@ from torch import Tensor, nn
 
 from attnbook import checks
 
+
+def squared_relu(x: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
+    """max(x, 0) squared, each number by itself.
+
+    Source: So et al. 2021 (Primer).
+    Chapter: 14_gpt
+    """
+    return F.relu(x).square()
+
+
 # By name, so that a configuration can go into a JSON file. GPT-2 computes GELU by a tanh.
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}
+ACTIVATIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "squared_relu": squared_relu,
+}
 
 
 class FeedForward(nn.Module):
@@ -19,7 +34,8 @@ class FeedForward(nn.Module):
         d_model: width D of input and output.
         d_ff: width in between; the paper takes 4 D.
         dropout: share dropped in training between the two.
-        activation: "relu" as in the paper, "gelu", or "gelu_tanh", GELU's approximation in GPT-2.
+        activation: "relu" as in the paper, "gelu", "gelu_tanh" (GELU's approximation in GPT-2) or
+            "squared_relu".
 
     Raises:
         ValueError: a size below 1, a dropout outside [0, 1), or an activation of no such name.

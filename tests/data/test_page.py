@@ -7,9 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from attnbook.data import archive, cmudict, minilm, mnist5k, sotu, vowels, zh_vocab
+from attnbook.data import (
+    archive,
+    cmudict,
+    homeassistant,
+    minilm,
+    mnist5k,
+    movies,
+    promoter,
+    shakespeare,
+    sotu,
+    vowels,
+    zh_vocab,
+)
 from attnbook.data.hkcancor import TAGS, load, split
 from attnbook.data.sources import SOURCES
 
@@ -128,6 +141,34 @@ def test_the_numbers_of_cmudict_are_counted_again():
 
 
 @pytest.mark.slow
+def test_the_numbers_of_homeassistant_are_counted_again():
+    pairs = homeassistant.load()
+    sides = homeassistant.split(pairs)
+    others = {n: len(homeassistant.load(n)) for n in ("ja", "zh-Hans", "fr")}
+
+    def translations(some):
+        return [text for pair in some for text in pair.translations]
+
+    for name, part in zip(("train", "validation", "test"), sides, strict=True):
+        assert f"| {name} | {len(part):,} | {len(translations(part)):,} |" in PAGE
+    words = sorted(len(pair.english.split()) for pair in pairs)
+    known = set(translations(sides[0]))
+    again = sum(any(t in known for t in pair.translations) for pair in sides[2]) / len(sides[2])
+    for sentence in (
+        f"{len(pairs):,} English texts with {len(translations(pairs)):,} German translations; "
+        f"{others['ja']:,} with Japanese, {others['zh-Hans']:,} with simplified Chinese, "
+        f"{others['fr']:,} with French ones",
+        f"; {sum('{}' in pair.english for pair in pairs):,} English texts have one",
+        f"{sum(words) / len(words):.1f} words on average, {words[len(words) // 2]} in the median "
+        f"and {words[-1]} at most",
+        f"{sum(len(pair.translations) > 1 for pair in pairs)} have more than one German",
+        f"{sum(pair.english in pair.translations for pair in pairs)} are the same in German",
+        f"{again:.1%}".replace("%", " %") + " of the test texts have a German translation",
+    ):
+        assert sentence in PAGE
+
+
+@pytest.mark.slow
 def test_the_numbers_of_minilm_are_counted_again():
     tensors = {k: x for k, x in minilm.load_weights().items() if x.is_floating_point()}
     config, vocab = minilm.load_config(), minilm.load_tokenizer().vocab
@@ -149,6 +190,22 @@ def test_the_numbers_of_minilm_are_counted_again():
         f"{reddit / pairs:.1%}".replace("%", " %") + " of the pairs are comments on Reddit",
     ):
         assert sentence in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_shakespeare_are_counted_again():
+    works = shakespeare.load()
+    total = sum(len(work.text) for work in works)
+    for name, side in zip(("train", "validation", "test"), shakespeare.split(works), strict=True):
+        n = sum(len(work.text) for work in side)
+        share = f"{n / total:.1%}".replace("%", " %")
+        assert f"| {name} | {len(side)} | {n:,} | {share} |" in PAGE
+    distinct = len(set("".join(work.text for work in works)))
+    assert f"{len(works)} works; {total:,} characters, {distinct} of them distinct" in PAGE
+    cymbeline = next(work.text for work in works if work.name == "cymbeline")
+    assert "ACT II." in cymbeline
+    assert "ACT FIFTH." in cymbeline
+    assert not re.search("ACT (III|IV|THIRD|FOURTH)", cymbeline)
 
 
 @pytest.mark.slow
@@ -212,6 +269,65 @@ def test_the_numbers_of_mnist5k_are_counted_again():
     assert (nearest == y_test).mean() == pytest.approx(0.96, abs=0.003)
     assert "(divided by 255) is right for 90 % of the test images" in PAGE
     assert "nearest training image is right for 96 %" in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_movies_are_counted_again():
+    snippets = movies.load()
+    sides = movies.split(snippets)
+    polar = [movies.polar(side) for side in sides]
+    for name, side, its in zip(("train", "validation", "test"), sides, polar, strict=True):
+        assert (
+            f"| {name} | {len(side):,} | {len(its):,} | {sum(s.positive for s in its):,} |" in PAGE
+        )
+    scores = [s.score for s in snippets]
+    words = sum(len(s.text.split()) for s in snippets) / len(snippets)
+    n_polar, n_positive = sum(map(len, polar)), sum(s.positive for side in polar for s in side)
+    for sentence in (
+        f"{len(snippets):,} distinct snippets, {words:.1f} words each on average",
+        f"from {min(scores)} to {max(scores):.3f}",
+        f"{n_polar:,} snippets, {n_positive:,} of them positive. "
+        f"{len(snippets) - n_polar} are left out, {scores.count(0)} of them with",
+    ):
+        assert sentence in PAGE
+
+    (x, y), (x_valid, y_valid), (x_test, y_test) = (
+        ([s.text for s in side], [s.positive for s in side]) for side in polar
+    )
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit(x)
+    fits = [LogisticRegression(C=C, max_iter=500).fit(words.transform(x), y) for C in (3, 10, 30)]
+    best = max(fits, key=lambda fit: fit.score(words.transform(x_valid), y_valid))
+    # The page has whole points; a snippet more or less may be right on another machine.
+    assert best.score(words.transform(x_test), y_test) == pytest.approx(0.81, abs=0.007)
+    assert "is right for 81 % of the polar test snippets" in PAGE
+
+
+@pytest.mark.slow
+def test_the_numbers_of_promoter_are_counted_again():
+    parts = promoter.load()
+    for name, part in zip(("train", "validation", "test"), parts, strict=True):
+        assert f"| {name} | {len(part):,} | {sum(p.strong for p in part):,} |" in PAGE
+    every = [p for part in parts for p in part]
+    letters = np.array([list(p.letters) for p in every])  # (N, 75)
+    common = np.array([Counter(column).most_common(1)[0][0] for column in letters.T])
+    changed = (letters != common).sum(1)
+    several = [p for p in every if sum(p.counts) > 1]
+    assert all(max(p.counts) == 1 for p in several)
+    for sentence in (
+        f"{len(every):,} stretches of 75 letters, all different; "
+        f"{sum(sum(p.counts) for p in every):,} cells",
+        f"{len(several):,} have more than one cell, all of them in as many bins",
+        f"at {changed.mean():.1f} places on average",
+        f"{(changed > 25).sum()} of the stretches differ from the promoter at more than 25 places, "
+        f"up to {changed.max()}",
+    ):
+        assert sentence in PAGE
+
+    x, y = (letters[:, :, None] == list("ACGT")).reshape(len(every), -1), [p.strong for p in every]
+    n, n_test = len(parts[0]), len(parts[2])
+    fit = LogisticRegression(C=0.1, max_iter=300).fit(x[:n].astype(np.float32), y[:n])
+    assert fit.score(x[-n_test:], y[-n_test:]) == pytest.approx(0.77, abs=0.005)
+    assert "at each place is right for 77 % of the test promoters" in PAGE
 
 
 @pytest.mark.slow

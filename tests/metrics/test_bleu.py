@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from attnbook.metrics.bleu import corpus_bleu
+from attnbook.metrics import bleu
+from attnbook.metrics.bleu import corpus_bleu, sentence_bleu
 
 CAT = "the cat sat on the mat"
 
@@ -62,12 +63,22 @@ def test_several_references_and_not_as_many_for_each():
 
 
 def test_without_sacrebleu_the_library_imports_and_the_error_says_what_is_missing(monkeypatch):
+    bleu._bleu.cache_clear()
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
-    with pytest.raises(ImportError, match="corpus_bleu needs sacrebleu: pip install sacrebleu"):
+    with pytest.raises(ImportError, match="BLEU needs sacrebleu: pip install sacrebleu"):
         corpus_bleu([CAT], [[CAT]])
     spec = importlib.util.find_spec("attnbook.metrics.bleu")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_one_sentence_has_a_score_though_no_four_words_match():
+    # 3 of 4 words, 1 of 3 pairs, no triple of 2 and no four of 1: a half of one, a quarter of one.
+    wanted = 100 * math.prod([3 / 4, 1 / 3, 1 / 4, 1 / 4]) ** (1 / 4)
+    assert sentence_bleu("sat the cat down", ["the cat has sat"]) == pytest.approx(wanted)
+    # Two words have one pair, and no triple to be wrong: 1 of 2, and a half of one.
+    assert sentence_bleu("the dog", ["the cat"]) == pytest.approx(100 * (1 / 2 * 1 / 2) ** (1 / 2))
+    assert sentence_bleu("the cat", ["a dog", "the cat"]) == pytest.approx(100)
 
 
 @pytest.mark.usefixtures("plain")
@@ -87,6 +98,12 @@ class TestBadInput:
             corpus_bleu([CAT], [[CAT.split()]])
         with pytest.raises(ValueError, match=r"references\[1\] must hold at least one string"):
             corpus_bleu([CAT, CAT], [[CAT], []])
+
+    def test_one_sentence(self):
+        with pytest.raises(TypeError, match=r"references\[0\] must be a list of strings, not 'the"):
+            sentence_bleu(CAT, CAT)
+        with pytest.raises(ValueError, match=r"references\[0\] must hold at least one string"):
+            sentence_bleu(CAT, [])
 
     def test_lengths(self):
         # sacrebleu's own nesting: one list for the whole corpus.

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from attnbook.objectives.labels import IGNORE, mean_nll, summed_nll
+from attnbook.objectives.labels import IGNORE, mean_nll, smoothed_nll, summed_nll
 
 
 def test_by_hand():
@@ -87,3 +87,25 @@ class TestBadInput:
             loss(torch.zeros(2, 5, dtype=torch.long), torch.tensor([0, 1]))
         with pytest.raises(TypeError, match="labels must hold integers"):
             loss(torch.zeros(2, 5), torch.tensor([0.0, 1.0]))
+
+
+def test_smoothing_by_hand():
+    # Probabilities 3/4 and 1/4, of which 0.9 + 0.05 and 0.05 are wanted.
+    logits = torch.tensor([[math.log(3), 0.0], [5.0, 5.0]])
+    wanted = 0.95 * math.log(4 / 3) + 0.05 * math.log(4)
+    loss = smoothed_nll(logits, torch.tensor([0, IGNORE]), smoothing=0.1)
+    assert loss.item() == pytest.approx(wanted)
+
+
+def test_smoothing_is_torchs_and_none_is_the_cross_entropy():
+    logits, labels = torch.randn(3, 5, 7), torch.randint(7, (3, 5))
+    labels[0, 2:] = IGNORE
+    wanted = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), label_smoothing=0.3
+    )
+    torch.testing.assert_close(smoothed_nll(logits, labels, smoothing=0.3), wanted)
+    torch.testing.assert_close(
+        smoothed_nll(logits, labels, smoothing=0.0), mean_nll(logits, labels)
+    )
+    with pytest.raises(ValueError, match="smoothing must be at least 0 and below 1, not 1"):
+        smoothed_nll(logits, labels, smoothing=1.0)

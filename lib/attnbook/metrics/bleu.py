@@ -1,8 +1,9 @@
 """BLEU: how many n-grams a translation has in common with the right ones."""
 
+import functools
 import itertools
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from attnbook import checks
 
@@ -41,13 +42,42 @@ def corpus_bleu(
     _check_texts(hypotheses, references)
     if tokenize not in ("13a", "zh"):
         raise ValueError(f'tokenize must be "13a" or "zh", not {tokenize!r}')
+    # None stands where a sentence has fewer references than another.
+    transposed = list(itertools.zip_longest(*references))
+    return _bleu(tokenize=tokenize).corpus_score(list(hypotheses), transposed).score
+
+
+def sentence_bleu(hypothesis: str, references: Sequence[str]) -> float:
+    """BLEU of one sentence, smoothed, by sacrebleu: a reward, not a result to report.
+
+    Most short sentences have no 4-gram in common with the right one, and would score 0 however good
+    they are. So orders that the hypothesis is too short for are left out, and where none matches,
+    a half, a quarter and so on stands for it. The mean of such scores is not the BLEU of a corpus.
+
+    Args:
+        hypothesis: the translation, as it is read.
+        references: right translations, at least one.
+
+    Returns:
+        0 … 100.
+
+    Raises:
+        ImportError, TypeError, ValueError: as `corpus_bleu`.
+
+    Source: Papineni et al. 2002; Chen and Cherry 2014 (smoothing, their method 3).
+    Chapter: 11_training
+    """
+    _check_texts([hypothesis], [references])
+    return _bleu(effective_order=True).sentence_score(hypothesis, list(references)).score
+
+
+@functools.cache
+def _bleu(**choices: str | bool) -> Any:
     try:
         from sacrebleu.metrics import BLEU
     except ImportError as error:
-        raise ImportError("corpus_bleu needs sacrebleu: pip install sacrebleu") from error
-    # None stands where a sentence has fewer references than another.
-    transposed = list(itertools.zip_longest(*references))
-    return BLEU(tokenize=tokenize).corpus_score(list(hypotheses), transposed).score
+        raise ImportError("BLEU needs sacrebleu: pip install sacrebleu") from error
+    return BLEU(**choices)
 
 
 def _check_texts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:

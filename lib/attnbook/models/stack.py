@@ -31,7 +31,7 @@ class StackConfig:
         dropout: share dropped in training, of the input vectors and as in `EncoderLayer`.
         pre_norm: where the layer norms stand (see `attnbook.layers`); with True a last norm
             follows the last layer.
-        activation: of the feed-forward networks, "relu", "gelu" or "gelu_tanh".
+        activation: of the feed-forward networks: "relu", "gelu", "gelu_tanh" or "squared_relu".
         norm_eps: what the layer norms add to the variance.
 
     Raises:

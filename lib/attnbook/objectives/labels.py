@@ -78,3 +78,31 @@ def mean_nll(logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"]) -
             f"{labels.numel()} are"
         )
     return total / count
+
+
+def smoothed_nll(
+    logits: Float[Tensor, "*batch V"], labels: Int[Tensor, "*batch"], *, smoothing: float = 0.1
+) -> Float[Tensor, ""]:
+    """The cross-entropy against labels of which a share is spread evenly over all V classes.
+
+    The right class is wanted with 1 - smoothing + smoothing / V and each other with smoothing / V,
+    so that no logit is driven towards infinity. Only for training: perplexities come of `mean_nll`.
+
+    Args:
+        logits, labels: as `summed_nll`.
+        smoothing: the share ε that is spread, 0 <= ε < 1; 0 is `mean_nll`.
+
+    Returns:
+        The mean over the labels that are not `IGNORE`, in nats, a tensor of one number.
+
+    Raises:
+        TypeError, ValueError: as `mean_nll`; a smoothing outside its range.
+
+    Source: Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4 (ε = 0.1).
+    Chapter: 11_training
+    """
+    checks.probability(smoothing=smoothing)
+    right = mean_nll(logits, labels)
+    asked = logits[labels != IGNORE]  # (…, V) -> (N, V)
+    even = -asked.to(right.dtype).log_softmax(dim=-1).mean()
+    return (1 - smoothing) * right + smoothing * even

@@ -122,6 +122,7 @@ def _keep(model: nn.Module, path: Path) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         save_model(model.half(), str(partial))  # what is tied is written once
+        partial.chmod(0o644)  # safetensors makes files that nobody else may read
         os.replace(partial, path)
     except OSError as error:
         raise CheckpointError(f"{path} could not be written: {error}") from error

@@ -1,0 +1,1 @@
+"""The coursework: see README.md in this folder."""

@@ -1,0 +1,96 @@
+"""Good or bad? What a sentence about a film says of it, learned on top of a BERT.
+
+Chapter 13 explains the task; its longer comparison (`attnbook.trained.sentiment`) takes the same
+sentences, batches, loss and score.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from attnbook import checks
+from attnbook.data.movies import Snippet
+from attnbook.tokenization.tokenizer import Tokenizer
+
+MAX_LEN = 64  # tokens; only a few sentences are longer
+
+
+class Reviews(NamedTuple):
+    """A batch of sentences: [CLS] sentence [SEP], padded behind.
+
+    Args:
+        ids: what the model reads, shape (B, T).
+        real: True at real tokens, (B, T).
+        labels: 1 where the sentence is positive, else 0, (B,).
+
+    Chapter: 13_bert_finetuning
+    """
+
+    ids: Int[Tensor, "B T"]
+    real: Bool[Tensor, "B T"]
+    labels: Int[Tensor, " B"]
+
+
+def draw_snippets(snippets: Sequence[Snippet], n: int, seed: int) -> list[Snippet]:
+    """n of the snippets by chance, the same ones for the same seed.
+
+    Raises:
+        ValueError: an n below 1 or above their number.
+
+    Chapter: 13_bert_finetuning
+    """
+    checks.positive(n=n)
+    if n > len(snippets):
+        raise ValueError(f"n must be at most the {len(snippets)} snippets, not {n}")
+    return random.Random(seed).sample(list(snippets), n)
+
+
+def review_batches(
+    snippets: Sequence[Snippet], tokenizer: Tokenizer, *, rows: int = 32, seed: int = 0
+) -> list[Reviews]:
+    """Snippets of like length together, as batches in a random order.
+
+    Args:
+        snippets: at least one.
+        tokenizer: of the model that will read them.
+        rows: snippets a batch; the last one may be smaller.
+        seed: of the order.
+
+    Raises:
+        ValueError: no snippets, or rows below 1.
+
+    Chapter: 13_bert_finetuning
+    """
+    checks.positive(rows=rows)
+    ordered = sorted(snippets, key=lambda s: len(s.text))
+    groups = [ordered[i : i + rows] for i in range(0, len(ordered), rows)]
+    random.Random(seed).shuffle(groups)
+    batches = []
+    for group in groups:
+        read = tokenizer([s.text for s in group], max_length=MAX_LEN)
+        labels = torch.tensor([int(s.positive) for s in group])  # (B,)
+        batches.append(Reviews(read["input_ids"], read["attention_mask"], labels))
+    if not batches:
+        raise ValueError("snippets must hold at least one")
+    return batches
+
+
+def review_loss(model: nn.Module, batch: Reviews) -> Tensor:
+    """The mean cross-entropy of the right answers.
+
+    Chapter: 13_bert_finetuning
+    """
+    return nn.functional.cross_entropy(model(batch.ids, batch.real).float(), batch.labels)
+
+
+def right_reviews(model: nn.Module, batch: Reviews) -> tuple[Tensor, int]:
+    """How many sentences are judged right, and how many there are: for `evaluate`.
+
+    Chapter: 13_bert_finetuning
+    """
+    right = model(batch.ids, batch.real).argmax(dim=-1) == batch.labels  # (B,)
+    return right.sum(), len(batch.labels)
