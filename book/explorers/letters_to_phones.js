@@ -6,7 +6,6 @@ import { Characters } from "../engine/tokens.js";
 import { AttentionView } from "./attention_view.js";
 import { field, make } from "./elements.js";
 
-export const MODEL = "letters_to_phones";
 
 // letters and phonemes are vocabularies: lists of names, by id.
 export function start(root, { weights, config, letters, phonemes, bos, eos }, { given, keep }) {

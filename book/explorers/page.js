@@ -31,10 +31,10 @@ export async function open(root) {
   const told = make("p", { role: "status" }, "Fetching the model ", bar);
   root.querySelector(".start").replaceWith(told);
   try {
-    const [{ start, MODEL }, style] = await Promise.all([
+    const [{ start }, style] = await Promise.all([
       import(`./${name}.js`), fetch(new URL("explorers.css", base)).then((r) => r.text()),
     ]);
-    const model = await fetchModel(base, MODEL, (share) => { bar.value = share; });
+    const model = await fetchModel(base, name, (share) => { bar.value = share; });
     if (!document.getElementById("explorers-style")) {
       document.head.append(make("style", { id: "explorers-style" }, style));
     }
@@ -46,7 +46,7 @@ export async function open(root) {
     root.querySelector(".still")?.remove();
     told.replaceWith(live);
     root.dataset.runs = "yes";
-    live.querySelector("input, textarea, button, canvas")?.focus({ preventScroll: true });
+    live.querySelector("input, textarea, canvas")?.focus({ preventScroll: true });
   } catch (error) {
     console.warn(error);
     told.replaceChildren("The model could not be fetched, so that only the picture is here. " +

@@ -6,7 +6,6 @@ import { WordPiece } from "../engine/tokens.js";
 import { AttentionView } from "./attention_view.js";
 import { bars, field, make } from "./elements.js";
 
-export const MODEL = "bert_sotu";
 const MASK = "[MASK]";
 
 export function start(root, { weights, config, pieces }, { given, keep }) {

@@ -4,7 +4,6 @@ import { ViT, rollout } from "../engine/models.js";
 import { softmax } from "../engine/matrix.js";
 import { bars, make, percent } from "./elements.js";
 
-export const MODEL = "vit_mnist5k";
 const PEN = 1.3; // radius in pixels of the image: about as thick as the digits it learned from
 
 export function start(root, { weights, config }, { given, keep }) {

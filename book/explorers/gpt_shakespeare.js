@@ -7,7 +7,6 @@ import { Characters } from "../engine/tokens.js";
 import { AttentionView } from "./attention_view.js";
 import { bars, field, make } from "./elements.js";
 
-export const MODEL = "gpt_shakespeare";
 
 const seen = (c) => ({ " ": "␣", "\n": "↵" })[c] ?? c;
 const pause = () => new Promise((done) => setTimeout(done));
