@@ -41,7 +41,7 @@
           const page = await import(new URL("explorers/page.js", site));
           await page.open(root);
         } catch {
-          start.replaceWith("The model cannot be fetched here: from a folder of files (file://) " +
+          start.replaceWith("The model cannot be fetched here: from a folder of files " +
             "browsers load none. On a web server this page has it.");
         }
       });

@@ -50,6 +50,6 @@ export async function open(root) {
   } catch (error) {
     console.warn(error);
     told.replaceChildren("The model could not be fetched, so that only the picture is here. " +
-      "From a folder of files (file://) browsers fetch nothing: see this page on a web server.");
+      "From a folder of files browsers fetch nothing: see this page on a web server.");
   }
 }

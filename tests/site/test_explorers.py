@@ -189,7 +189,7 @@ def test_from_a_folder_of_files_it_says_why_there_is_a_picture_only(browser):
     page.goto((SITE / PAGE).as_uri())
     root = page.locator("#letters_to_phones")
     root.locator(".start").click()
-    root.get_by_text("file://").wait_for()
+    root.get_by_text("a folder of files").wait_for()
     assert root.locator("img").get_attribute("alt").startswith("Attention map")
     page.close()
 
