@@ -91,8 +91,7 @@ def enter() -> None:
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     _mount(None, "/", None, RECURSIVE | PRIVATE)
     root = "/tmp"  # hidden by the new root, and gone from sight with the old one
-    python = dict.fromkeys((sys.base_prefix, sys.prefix))
-    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *python, *DEVICES)
+    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *_python(), *DEVICES)
             if os.path.exists(path)}  # fmt: skip
     _mount("tmpfs", root, "tmpfs", NO_SUID | NO_DEV)
     for path, handle in kept.items():
@@ -106,6 +105,11 @@ def enter() -> None:
     _checked(_libc().umount2(b"/old", DETACH), "umount")
     os.rmdir("/old")
     _mount(None, "/", None, REMOUNT | BIND | READ_ONLY | NO_SUID | NO_DEV)
+
+
+def _python() -> dict[str, None]:
+    """Where this Python and its packages lie."""
+    return dict.fromkeys((sys.base_prefix, sys.prefix))
 
 
 def _show(path: str, handle: int, root: str) -> None:
@@ -132,7 +136,11 @@ def alone() -> None:
 
 def scratch() -> None:
     """An empty /tmp, in memory, for the calling child of a process that is `alone`."""
+    # An environment that lies there itself must stay: torch loads parts of itself late.
+    hidden = {path: os.open(path, os.O_PATH) for path in _python() if path.startswith("/tmp/")}
     _mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEV, SCRATCH)
+    for path, handle in hidden.items():
+        _show(path, handle, "")
 
 
 def die_with_parent() -> None:
