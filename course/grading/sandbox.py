@@ -26,6 +26,7 @@ CAPABILITIES = 0x20080522  # version 3 of capset's header
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo")
+HOME = "/scratch"  # not /tmp, where the environment itself may lie
 SCRATCH = "size=64m,nr_inodes=2000"  # what a student's code may write, in memory
 MEGABYTE = 2**20
 
@@ -91,12 +92,13 @@ def enter() -> None:
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     _mount(None, "/", None, RECURSIVE | PRIVATE)
     root = "/tmp"  # hidden by the new root, and gone from sight with the old one
-    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *_python(), *DEVICES)
+    python = dict.fromkeys((sys.base_prefix, sys.prefix))
+    kept = {path: os.open(path, os.O_PATH) for path in (*SYSTEM, *python, *DEVICES)
             if os.path.exists(path)}  # fmt: skip
     _mount("tmpfs", root, "tmpfs", NO_SUID | NO_DEV)
     for path, handle in kept.items():
         _show(path, handle, root)
-    for name in ("tmp", "old"):
+    for name in ("tmp", "old", HOME[1:]):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     os.chdir(root)
     machine = os.uname().machine
@@ -105,11 +107,6 @@ def enter() -> None:
     _checked(_libc().umount2(b"/old", DETACH), "umount")
     os.rmdir("/old")
     _mount(None, "/", None, REMOUNT | BIND | READ_ONLY | NO_SUID | NO_DEV)
-
-
-def _python() -> dict[str, None]:
-    """Where this Python and its packages lie."""
-    return dict.fromkeys((sys.base_prefix, sys.prefix))
 
 
 def _show(path: str, handle: int, root: str) -> None:
@@ -135,12 +132,8 @@ def alone() -> None:
 
 
 def scratch() -> None:
-    """An empty /tmp, in memory, for the calling child of a process that is `alone`."""
-    # An environment that lies there itself must stay: torch loads parts of itself late.
-    hidden = {path: os.open(path, os.O_PATH) for path in _python() if path.startswith("/tmp/")}
-    _mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEV, SCRATCH)
-    for path, handle in hidden.items():
-        _show(path, handle, "")
+    """An empty `HOME`, in memory, for the calling child of a process that is `alone`."""
+    _mount("tmpfs", HOME, "tmpfs", NO_SUID | NO_DEV, SCRATCH)
 
 
 def die_with_parent() -> None:

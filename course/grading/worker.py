@@ -95,7 +95,8 @@ def run(talk: int, walls: bool, memory: int, seconds: int) -> None:
         sandbox.limit(memory, seconds)
         if walls:
             sandbox.drop_privileges()
-            os.chdir("/tmp")
+            os.chdir(sandbox.HOME)
+            os.environ |= dict.fromkeys(("HOME", "TMPDIR"), sandbox.HOME)
         with socket.socket(fileno=3) as line, line.makefile("rwb") as stream:
             space: dict = {"__name__": "__main__"}
             for request in map(json.loads, stream):
