@@ -7,9 +7,9 @@ import tempfile
 import venv
 import zipfile
 from dataclasses import replace
+from importlib.metadata import distribution
 from pathlib import Path
 
-import pip
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +21,9 @@ from attnbook.data.sources import Source
 
 from .conftest import MEMBERS, OTHERS, WHEEL, tree, write_wheel
 
+# The folder pip lies in. Not from `import pip`: that keeps setuptools from being imported later in
+# the same process, and the tests of the coursework need it.
+PIP = distribution("pip").locate_file("")
 ANY_TEXT = Source("tiny", "tiny-words", "1.2", ("*.txt",), "", 10_000, 0, "none", "a test")
 
 
@@ -113,7 +116,7 @@ def test_pip_finds_a_wheel_where_there_is_one(tmp_path, root, source, monkeypatc
     if rule is not None:  # for what is installed, and nothing is
         monkeypatch.setenv(rule, "1")
         monkeypatch.setattr(sys, "executable", sys._base_executable)  # in no environment
-        monkeypatch.setenv("PYTHONPATH", str(Path(pip.__file__).parents[1]))  # it may have no pip
+        monkeypatch.setenv("PYTHONPATH", str(PIP))  # it may have no pip
     metadata = "tiny_words-1.2.dist-info/"
     write_wheel(
         tmp_path / "index" / WHEEL,
