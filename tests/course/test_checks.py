@@ -1,23 +1,41 @@
-"""The tests of the tasks: they guard the library, pass the solutions, and see each mistake."""
+"""The tests of the tasks: they guard the library, pass the solutions, and see each mistake.
 
+What differs between the assignments stands in `tests/course/assignments/NN_name.py`.
+"""
+
+import importlib
 import json
-import math
+import sys
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from course import checks, handout
-from tests.course.conftest import solution_of
+from course.grading import notebook
+from tests.course.conftest import ASSIGNMENTS
 
-FIRST = checks.load("01_attention")
-NUMBERS = handout.drawn(FIRST.numbers, "ann")
+STUDENT = "ann"
+MISTAKE = ("assignment", "task", "change", "wanted")
+PAIRS = [
+    pytest.param(assignment, task, id=f"{assignment.name}-{task.name}")
+    for assignment in ASSIGNMENTS
+    for task in assignment.automatic
+]
 
 
-def lost(task, function, public=False):
+def own(assignment):
+    """The module with the library's answers and the mistakes."""
+    return importlib.import_module(f"tests.course.assignments.{assignment.name}")
+
+
+def lost(assignment, task, function, public=False):
     """The properties that do not hold, by what they say."""
     found, done = [], {}
-    answers = task.answers(NUMBERS) if task.answers and not public else None
+    own_numbers = task.answers and not public
+    numbers = handout.drawn(assignment.numbers, STUDENT)
+    answers = task.answers(numbers) if own_numbers else None
     for wanted in task.properties(public):
         faults = [handout.judge(function, case, done, answers) for case in wanted.cases]
         found += [wanted.says] if any(faults) else []
@@ -26,170 +44,68 @@ def lost(task, function, public=False):
 
 def defined(assignment, task, change=("", "")):
     """The function of a solution, with what stands before it in the notebook."""
-    space = {"math": math, "torch": torch, "STUDENT": "ann"}
-
-    class Handout:
-        numbers = staticmethod(lambda student: handout.drawn(assignment.numbers, student))
-
-    space["handout"] = Handout
-    for earlier in assignment.automatic:
-        text = solution_of(assignment, earlier.name)
-        if earlier is task:
-            assert change[0] in text
-            exec(text.replace(*change), space)
+    space = {"STUDENT": STUDENT}
+    numbers = partial(handout.drawn, assignment.numbers)
+    solutions = {task.name for task in assignment.automatic}
+    for cell in notebook.read(assignment.source).cells:
+        if cell.name == task.name:
+            assert change[0] in cell.code
+            exec(cell.code.replace(*change), space)
             return space[task.function]
-        exec(text, space)
+        if "preface" in cell.tags or cell.name in solutions:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setitem(sys.modules, "handout", SimpleNamespace(numbers=numbers))
+                exec(cell.code, space)
     raise AssertionError(task)
 
 
-# The library, through adapters
-
-
-def weights_of(scores):
-    """A softmax by the library's attention: the keys are unit vectors."""
-    from attnbook.attention import attention
-
-    n = scores.shape[-1]
-    unit = (torch.eye(n) * math.sqrt(n)).expand(*scores.shape[:-1], n, n)
-    return attention(scores[..., None, :], unit, unit)[1][..., 0, :]
-
-
-def without(output, weights, value, i):
-    from attnbook.attention import attention
-
-    S = weights.shape[-1]
-    kept = torch.arange(S) != i
-    return attention(weights.log(), torch.eye(S) * math.sqrt(S), value, kept)
-
-
-def by_hand():
-    from attnbook.attention import attention
-
-    query, keys, values = (torch.tensor(NUMBERS[x]).float() for x in ("query", "keys", "values"))
-    output, weights = attention(query[None], keys, values)
-    return keys @ query / 2, weights[0], output[0]
-
-
-def find(x, y, new):
-    from attnbook.attention import MultiHeadAttention
-    from attnbook.embeddings import TokenEmbedding
-    from attnbook.training import train
-
-    torch.manual_seed(3)
-
-    class Finder(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table, self.output = TokenEmbedding(24, 32), torch.nn.Linear(32, 5)
-            self.attention = MultiHeadAttention(32, 1)
-
-        def forward(self, words):
-            vectors = self.table(words)
-            return self.output(self.attention(vectors[:, -1:], vectors, vectors)[0][:, 0])
-
-    def loss(model, batch):
-        return torch.nn.functional.cross_entropy(model(x[batch]), y[batch])
-
-    model = Finder()
-    train(model, [torch.randint(len(x), (64,)) for _ in range(500)], loss, steps=500, lr=0.01)
-    with torch.no_grad():
-        return model(new).argmax(dim=-1)
-
-
-def library(name):
-    from attnbook.attention import attention
-
-    return {
-        "by_hand": by_hand,
-        "softmax": weights_of,
-        "loop": lambda *args: attention(*args)[0],
-        "matrices": attention,
-        "masked": attention,
-        "without": without,
-        "find": find,
-    }[name]
-
-
-@pytest.mark.parametrize("task", FIRST.automatic, ids=lambda task: task.name)
+@pytest.mark.parametrize(("assignment", "task"), PAIRS)
 @pytest.mark.parametrize("public", [True, False], ids=["public", "hidden"])
-def test_the_library_passes(task, public):
-    assert lost(task, library(task.name), public) == []
+def test_the_library_passes(assignment, task, public):
+    function = own(assignment).LIBRARY[task.name]
+    if task.answers:
+        function = partial(function, handout.drawn(assignment.numbers, STUDENT))
+    assert lost(assignment, task, function, public) == []
 
 
-# Mistakes: in a solution, one text is replaced, and exactly these properties are lost
-
-MISTAKES = {
-    "by_hand": [
-        (("@ query / 2", "@ query"), ["three scores", "three weights", "an output"]),
-        (("scores.softmax(dim=0)", "scores / scores.sum()"), ["three weights", "an output"]),
-        (("return scores, weights, weights @ values", "return scores, weights, values.mean(0)"),
-         ["an output"]),
-    ],
-    "softmax": [
-        (("(scores - scores.amax(dim=-1, keepdim=True))", "scores"), ["large scores"]),
-        (("scores.amax(dim=-1, keepdim=True)", "scores.min()"), ["large scores"]),
-        (("powers.sum(dim=-1, keepdim=True)", "powers.sum()"), ["each row"]),
-        (("powers.sum(dim=-1, keepdim=True)", "powers.sum(dim=0, keepdim=True)"), ["each row"]),
-    ],
-    "loop": [
-        (("/ math.sqrt(len(q))", ""), ["scores are divided"]),
-        (("math.sqrt(len(q))", "len(q)"), ["scores are divided"]),
-        (("softmax(scores)", "scores.exp() / scores.exp().sum()"), ["large scores"]),
-        (("softmax(scores)", "scores"),
-         ["a query of zeros", "scores are divided", "large scores"]),
-    ],
-    "matrices": [
-        (("key.transpose(-2, -1)", "key.T"), ["any leading"]),
-        (("return weights @ value, weights", "return weights @ value, scores"),
-         ["the weights come second"]),
-        (("softmax(scores)", "softmax(scores.transpose(-2, -1)).transpose(-2, -1)"),
-         ["the output", "the weights", "any leading"]),
-    ],
-    "masked": [
-        (("~mask", "mask"), ["True = may", "a mask (B", "a query that may"]),
-        (("weights = weights.masked_fill(~mask, 0.0)", ""), ["a query that may"]),
-        (("scores.masked_fill(~mask", "scores.masked_fill(~mask.expand(scores.shape[-2:])"),
-         ["a mask (B"]),
-    ],
-    "without": [
-        (("value[i]) / left", "value[i])"), ["the output"]),
-        (("weights / left", "weights.clone()"), ["the weights"]),
-    ],
-    "find": [
-        (("w_q(vectors[:, -1:])", "0 * w_q(vectors[:, -1:])"), ["found by content"]),
-        (("range(700)", "range(1)"), ["better than", "found by content"]),
-    ],
-}  # fmt: skip
-CASES = [(name, *mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes]
+def mistakes(public):
+    for assignment in ASSIGNMENTS:
+        tasks = {task.name: task for task in assignment.automatic}
+        for name, changes in own(assignment).MISTAKES.items():
+            if public and name in own(assignment).HIDDEN_ONLY:
+                continue
+            for i, (change, wanted) in enumerate(changes):
+                label = f"{assignment.name}-{name}-{i}"
+                yield pytest.param(assignment, tasks[name], change, wanted, id=label)
 
 
-@pytest.mark.parametrize(("name", "change", "wanted"), CASES)
-def test_a_mistake_loses_exactly_its_properties(name, change, wanted):
-    (task,) = [task for task in FIRST.automatic if task.name == name]
-    function = defined(FIRST, task, change)
-    found = lost(task, function)
+@pytest.mark.parametrize(MISTAKE, list(mistakes(public=False)))
+def test_a_mistake_loses_exactly_its_properties(assignment, task, change, wanted):
+    found = lost(assignment, task, defined(assignment, task, change))
     assert [f[: len(w)] for f, w in zip(found, wanted, strict=True)] == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "wanted"), [c for c in CASES if c[0] not in ("by_hand", "find")]
-)
-def test_the_public_tests_see_it_too(name, change, wanted):
-    (task,) = [task for task in FIRST.automatic if task.name == name]
-    found = lost(task, defined(FIRST, task, change), public=True)
+@pytest.mark.parametrize(MISTAKE, list(mistakes(public=True)))
+def test_the_public_tests_see_it_too(assignment, task, change, wanted):
+    found = lost(assignment, task, defined(assignment, task, change), public=True)
     assert found
     assert all(any(f.startswith(w) for w in wanted) for f in found)
 
 
-@pytest.mark.parametrize("task", FIRST.automatic, ids=lambda task: task.name)
-def test_the_solution_loses_nothing(task):
-    function = defined(FIRST, task)
-    assert lost(task, function) == []
-    if task.name != "find":
-        assert lost(task, function, public=True) == []
+@pytest.mark.parametrize(("assignment", "task"), PAIRS)
+def test_the_solution_loses_nothing(assignment, task):
+    function = defined(assignment, task)
+    assert lost(assignment, task, function) == []
+    if task.name not in own(assignment).HIDDEN_ONLY:
+        assert lost(assignment, task, function, public=True) == []
 
 
 # The tests themselves
+
+
+def test_each_task_has_a_mistake_that_its_tests_see(assignment):
+    tasks = {task.name for task in assignment.automatic}
+    assert set(own(assignment).MISTAKES) == set(own(assignment).LIBRARY) == tasks
 
 
 def test_points_are_the_sum_of_the_properties(assignment):

@@ -226,6 +226,17 @@ def test_the_round_trip(tmp_path, monkeypatch, capsys):
     again(rows, folder, out, monkeypatch)
 
 
+def test_the_solution_scores_full_marks_and_the_stub_zero(tmp_path, assignment):
+    for name, solved in (("perfect", None), ("stub", set())):
+        hand_in(tmp_path / "in", assignment, name, submission(assignment, name, solved))
+    plan, found = Plan.of(assignment), submissions.find(tmp_path / "in", assignment.name)
+    limits = Limits(memory=1024, patience=100)
+    results = command.run(plan, found, tmp_path / "out", limits=limits)
+    got = {r["folder"]: {t["name"]: t["points"] for t in r["tasks"]} for r in results}
+    full = {task.name: task.points for task in assignment.automatic}
+    assert got == {"perfect": full, "stub": dict.fromkeys(full, 0)}
+
+
 def test_a_fault_of_the_grader_stops_no_other_and_is_not_kept(tmp_path, monkeypatch, capsys):
     for name in ("ann", "bob"):
         hand_in(tmp_path / "in", FIRST, name, b"")
