@@ -7,6 +7,8 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
+import explorers
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 EXTRA = ROOT / "build" / "site"  # its contents land beside index.html: html_extra_path
@@ -32,6 +34,7 @@ def main() -> int:
     for folder in (BUILD, EXTRA):
         shutil.rmtree(folder, ignore_errors=True)
     prepare_mathjax()
+    explorers.prepare(EXTRA)
     print("Building the site ...", flush=True)
     # -P keeps the repository off the import path, where a folder could hide a module.
     jupyter_book = [sys.executable, "-P", "-c", "from jupyter_book.cli.main import main; main()"]

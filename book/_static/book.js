@@ -25,4 +25,29 @@
       entry.setAttribute("role", "listitem");
     }
   });
+
+  // An explorer costs nothing until a reader opens it: the model comes with the press of the button.
+  document.addEventListener("DOMContentLoaded", () => {
+    const site = new URL(document.documentElement.dataset.content_root, location.href);
+    for (const root of document.querySelectorAll("[data-explorer]")) {
+      const still = document.createElement("img");
+      Object.assign(still, { className: "still", alt: root.dataset.alt });
+      still.src = new URL(`explorers/stills/${root.dataset.explorer}.png`, site);
+      const start = document.createElement("button");
+      Object.assign(start, { className: "start", textContent: root.dataset.button });
+      start.addEventListener("click", async () => {
+        start.disabled = true;
+        try {
+          const page = await import(new URL("explorers/page.js", site));
+          await page.open(root);
+        } catch {
+          start.replaceWith("The model cannot be fetched here: from a folder of files " +
+            "browsers load none. On a web server this page has it.");
+        }
+      });
+      root.append(start, still);
+      // A shared link opens its explorer.
+      if (location.hash.startsWith(`#${root.dataset.explorer}?`)) start.click();
+    }
+  });
 })();

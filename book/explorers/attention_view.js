@@ -1,0 +1,106 @@
+// Attention as a table of shaded cells: rows look at columns. A layer and a head can be chosen; a
+// row can be pointed at, touched, or reached by the keyboard, and is then said in words.
+
+import { field, inWords, make } from "./elements.js";
+
+const MEAN = "mean";
+
+// weights[layer][head] is a Matrix (rows, columns); all heads of a layer can be averaged.
+function chosen(weights, layer, head) {
+  const heads = weights[layer];
+  if (head !== MEAN) return (t, s) => heads[head].row(t)[s];
+  return (t, s) => heads.reduce((sum, h) => sum + h.row(t)[s], 0) / heads.length;
+}
+
+export class AttentionView {
+  // caption: what looks at what. onChange(): the reader chose a layer or a head.
+  constructor(caption, { onChange = () => {}, looks = "looks at" } = {}) {
+    Object.assign(this, { caption, onChange, looks, layer: null, head: MEAN, row: null });
+    this.layers = make("select", { onchange: () => this.choose(this.layers.value, this.head) });
+    this.heads = make("select", { onchange: () => this.choose(this.layer, this.heads.value) });
+    this.table = make("table", { class: "attention" });
+    this.words = make("p", { class: "says", "aria-live": "polite" });
+    const box = { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption };
+    this.element = make("div", { class: "attention-view" },
+      make("div", { class: "fields" }, field("Layer", this.layers), field("Head", this.heads)),
+      make("div", box, this.table), this.words);
+  }
+
+  get state() {
+    return { layer: this.layer, head: this.head };
+  }
+
+  choose(layer, head) {
+    Object.assign(this, { layer: Number(layer), head: head === MEAN ? MEAN : Number(head) });
+    this.draw();
+    this.onChange();
+  }
+
+  // rows and columns are the tokens; given may hold the layer and head of a shared link.
+  show(rows, columns, weights, given = {}) {
+    Object.assign(this, { rows, columns, weights });
+    const has = (n, value) => Number.isInteger(Number(value)) && value >= 0 && value < n;
+    const layer = given.layer ?? this.layer, head = given.head ?? this.head;
+    this.layer = layer !== null && has(weights.length, layer) ? Number(layer) : weights.length - 1;
+    this.head = has(weights[0].length, head) ? Number(head) : MEAN;
+    const options = (select, names) => select.replaceChildren(
+      ...names.map(([value, name]) => make("option", { value }, name)));
+    options(this.layers, weights.map((_, i) => [i, String(i + 1)]));
+    options(this.heads, [[MEAN, "mean of all"], ...weights[0].map((_, i) => [i, String(i + 1)])]);
+    if (this.row === null || this.row >= rows.length) this.row = rows.length - 1;
+    this.draw();
+  }
+
+  draw() {
+    this.layers.value = this.layer;
+    this.heads.value = this.head;
+    const at = chosen(this.weights, this.layer, this.head);
+    const cell = (t, s) => {
+      const share = at(t, s);
+      return make("td", {
+        style: `--share: ${share.toFixed(3)}`, title: `${share.toFixed(2)}`, class: "share",
+      }, make("span", { class: "unseen" }, share.toFixed(2)));
+    };
+    const button = (t) => make("button", {
+      type: "button", "aria-pressed": String(t === this.row),
+      onclick: () => this.point(t), onfocus: () => this.point(t), onkeydown: (e) => this.key(e, t),
+      tabindex: t === this.row ? 0 : -1,
+    }, this.rows[t]);
+    this.table.replaceChildren(
+      make("caption", {}, this.caption),
+      make("thead", {}, make("tr", {}, make("td", {}),
+        ...this.columns.map((name) => make("th", { scope: "col" }, name)))),
+      make("tbody", {}, ...this.rows.map((_, t) => make("tr",
+        { class: t === this.row ? "pointed" : null, onpointerenter: () => this.point(t) },
+        make("th", { scope: "row" }, button(t)), ...this.columns.map((_, s) => cell(t, s))))));
+    this.say();
+  }
+
+  // Say a row, without drawing the table anew: the pointer is on it.
+  point(t) {
+    if (t === this.row) return;
+    this.row = t;
+    [...this.table.tBodies[0].rows].forEach((row, i) => {
+      row.classList.toggle("pointed", i === t);
+      const button = row.querySelector("button");
+      button.setAttribute("aria-pressed", String(i === t));
+      button.tabIndex = i === t ? 0 : -1;
+    });
+    this.say();
+  }
+
+  key(event, t) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = this.table.tBodies[0].rows[t + step];
+    if (!step || !next) return;
+    event.preventDefault();
+    next.querySelector("button").focus();
+  }
+
+  say() {
+    const at = chosen(this.weights, this.layer, this.head);
+    const shares = this.columns.map((_, s) => at(this.row, s));
+    this.words.textContent =
+      `${this.rows[this.row]} ${this.looks} ${inWords(this.columns, shares) || "nothing"}.`;
+  }
+}

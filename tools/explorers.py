@@ -1,0 +1,136 @@
+"""What the explorers on the site need beside their scripts: models, vocabularies, still pictures.
+
+Called by tools/build_site.py. The models are those of `attnbook.trained`; nothing is trained here.
+"""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import nn
+
+from attnbook import blank_filling, plots, pronouncing, trained, writing
+from attnbook.rollout import attention_rollout
+from attnbook.trained import Recipe, bert_sotu, gpt_shakespeare, letters_to_phones, vit_mnist5k
+from attnbook.trained.keep import WEIGHTS
+from toc import ROOT
+
+SCRIPTS = ("engine", "explorers")  # folders of book/, which go to the site as they are
+
+
+@dataclasses.dataclass(frozen=True)
+class Explorer:
+    """One model on the site: its recipe, what its script gets beside it, and its still picture."""
+
+    recipe: Recipe
+    about: Callable[[nn.Module], dict[str, Any]]
+    still: Callable[[nn.Module], Figure]
+
+
+def _letters(model: nn.Module) -> dict[str, Any]:
+    special = ["[PAD]", "[BOS]", "[EOS]"]
+    return {
+        "config": dataclasses.asdict(model.config),
+        "letters": [*special, *pronouncing.LETTERS],
+        "phonemes": [*special, *pronouncing.PHONEMES],
+        "bos": pronouncing.BOS,
+        "eos": pronouncing.EOS,
+    }
+
+
+def _letters_still(model: nn.Module) -> Figure:
+    word = "attention"
+    letters = pronouncing.letter_ids([word])
+    [written] = pronouncing.greedy_phonemes(model, letters)
+    target = torch.tensor([[pronouncing.BOS, *written]])
+    with torch.inference_mode():
+        _, _, cross = model(letters, target, need_weights=True)
+    rows = [*pronouncing.phoneme_names(written), "end"]
+    return plots.attention_map(cross[-1][0].mean(dim=0), rows, list(word), values=False)[0]
+
+
+def _blanks(model: nn.Module) -> dict[str, Any]:
+    pieces = json.loads(blank_filling.VOCABULARY.read_text(encoding="utf-8"))
+    return {"config": dataclasses.asdict(model.bert.config), "pieces": pieces}
+
+
+def _blanks_still(model: nn.Module) -> Figure:
+    tokenizer = blank_filling.load_tokenizer()
+    ids = tokenizer(["the state of our union is [MASK]"])["input_ids"]
+    with torch.inference_mode():
+        vectors, weights = model.bert(ids, need_weights=True)
+        shares = model.masked(vectors)[0, -2].softmax(dim=-1)
+    tokens = tokenizer.tokens(ids[0].tolist())
+    best = tokenizer.tokens(shares.topk(3).indices.tolist())
+    title = "[MASK]: " + ", ".join(best)
+    return plots.attention_map(
+        weights[-1][0].mean(dim=0), tokens, tokens, values=False, title=title
+    )[0]
+
+
+def _text(model: nn.Module) -> dict[str, Any]:
+    tokenizer = writing.load().tokenizer
+    characters = tokenizer.tokens(list(range(len(tokenizer.vocab))))
+    return {
+        "config": dataclasses.asdict(model.config),
+        "characters": characters,
+        "bos": tokenizer.vocab["[BOS]"],
+    }
+
+
+def _text_still(model: nn.Module) -> Figure:
+    task = writing.load()
+    text = "To be, or not to be"
+    ids = task.tokenizer([text], add_special_tokens=False)["input_ids"]
+    bos = torch.full((1, 1), task.bos)
+    with torch.inference_mode():
+        _, weights = model(torch.cat((bos, ids), dim=1), need_weights=True)
+    seen = ["BOS", *text.replace(" ", "␣")]
+    return plots.attention_map(weights[-1][0].mean(dim=0), seen, seen, values=False)[0]
+
+
+def _digit(model: nn.Module) -> dict[str, Any]:
+    return {"config": dataclasses.asdict(model.config)}
+
+
+def _digit_still(model: nn.Module) -> Figure:
+    image = torch.zeros(1, 1, *model.config.image_size)
+    image[..., 7:10, 9:19] = image[..., 10:21, 15:18] = 1  # a seven of two strokes
+    with torch.inference_mode():
+        _, weights = model(image, need_weights=True)
+    rows, columns = model.config.grid
+    shares = attention_rollout(weights)[0, 0, 1:].unflatten(0, (rows, columns))
+    names = [str(i + 1) for i in range(max(rows, columns))]
+    return plots.attention_map(
+        shares / shares.max(), names[:rows], names[:columns], values=False,
+        title="Where it looked in a drawn 7: rows and columns of patches",
+    )[0]  # fmt: skip
+
+
+EXPLORERS = (
+    Explorer(letters_to_phones.RECIPE, _letters, _letters_still),
+    Explorer(bert_sotu.RECIPE, _blanks, _blanks_still),
+    Explorer(gpt_shakespeare.RECIPE, _text, _text_still),
+    Explorer(vit_mnist5k.RECIPE, _digit, _digit_still),
+)
+
+
+def prepare(site: Path) -> None:
+    """Put engine, explorers, models and pictures into the folder whose contents join the site."""
+    for name in SCRIPTS:
+        shutil.copytree(ROOT / "book" / name, site / name)
+    models, stills = site / "explorers" / "models", site / "explorers" / "stills"
+    models.mkdir()
+    stills.mkdir()
+    for explorer in EXPLORERS:
+        name, model = explorer.recipe.name, trained.load(explorer.recipe)
+        shutil.copy(WEIGHTS / f"{name}.safetensors", models)
+        about = json.dumps(explorer.about(model), ensure_ascii=False)
+        (models / f"{name}.json").write_text(about, encoding="utf-8")
+        figure = explorer.still(model)
+        figure.savefig(stills / f"{name}.png", dpi=120, facecolor="white", bbox_inches="tight")
