@@ -11,7 +11,8 @@ from course.checks import Assignment, Property, Task, case
 
 def by_hand(numbers):
     """The student's numbers -> scores, weights, output, as plain numbers; head by head."""
-    query, keys, values = numbers["query"], numbers["keys"], numbers["values"]
+    query, keys = numbers["query"], numbers["keys"]
+    values = numbers["value_0"], numbers["value_1"]
     scores, weights, output = [], [], []
     for i in (0, 2):  # the first column of each head
         mine = [(query[i] * k[i] + query[i + 1] * k[i + 1]) / 2**0.5 for k in keys]
@@ -244,7 +245,9 @@ ASSIGNMENT = Assignment(
     numbers={
         "query": {"shape": [4], "low": 1, "high": 3},
         "keys": {"shape": [2, 4], "low": -1, "high": 1},
-        "values": {"shape": [2, 4], "low": 0, "high": 4},
+        # Apart, so that the output tells the weights.
+        "value_0": {"shape": [4], "low": 0, "high": 2},
+        "value_1": {"shape": [4], "low": 3, "high": 5},
     },
     tasks=[
         Task(
