@@ -217,7 +217,7 @@ def tables(rng, public, start, after_a, after_b):
 
 def beam_cases(rng, public):
     lost = tables(rng, public, (0.55, 0.44, 0.01), (0.4, 0.59, 0.01), (0.95, 0.04, 0.01))
-    ends = tables(rng, public, (0.6, 0.37, 0.03), (0.07, 0.03, 0.9), (0.6, 0.35, 0.05))
+    ends = tables(rng, public, (0.6, 0.37, 0.03), (0.07, 0.03, 0.9), (0.35, 0.6, 0.05))
     mean = tables(rng, public, (0.55, 0.05, 0.4), (0.6, 0.25, 0.15), (0.3, 0.6, 0.1))
     after = (0.5, 0.48, 0.02), (0.95, 0.03, 0.02)
     alike = [tables(rng, public, (0.49, 0.49, 0.02), *after[::way]) for way in (1, -1)]

@@ -17,6 +17,8 @@ from attnbook.optimizers import muon
 from attnbook.pronouncing import BOS, PAD
 from attnbook.training import train
 
+STEPS = 250  # of the training
+
 
 def by_hand(numbers):
     query, keys, values, logits = (
@@ -104,7 +106,6 @@ def next_sounds(source, targets, new, begun):
     return logits[torch.arange(len(new)), last].argmax(dim=-1)
 
 
-STEPS = 250
 # Of each task; a task with numbers of the student's own takes them first.
 LIBRARY = {
     "by_hand": by_hand,
