@@ -134,23 +134,24 @@ def by_hand_cases(rng, public):
                  "expected": {"parts": parts}}]  # fmt: skip
 
     return [
-        Property("four probabilities at temperature 2, of sum 1", 1, part(0, {"shape": [4], "sum": 1})),
+        Property(
+            "four probabilities at temperature 2, of sum 1", 1, part(0, {"shape": [4], "sum": 1})
+        ),
         Property("four probabilities after top-2, of sum 1", 2, part(1, {"shape": [4], "sum": 1})),
         Property("one number of bits a character", 2, part(2, {"shape": []})),
     ]
 
 
-def distinct(rng, *shape):
-    """Logits of which no two in a row are alike: steps in disorder, of another size in each row."""
-    *leading, V = shape
-    steps = rng.permuted(np.tile(np.arange(V), (*leading, 1)), axis=-1)
-    return (rng.uniform(0.3, 0.8, (*leading, 1)).round(2) * (steps - V // 2)).round(2)
+def distinct(rng, V, B=1):
+    """Logits (B, V), no two of a row alike: steps in disorder, of another size in each row."""
+    steps = rng.permuted(np.tile(np.arange(V), (B, 1)), axis=1) - V // 2
+    return (rng.permuted(np.linspace(0.3, 1.2, B))[:, None] * steps).round(2)
 
 
 def loop_cases(rng, public):
     V, p = (4, 0.7) if public else (9, 0.8)
-    logits = distinct(rng, V)
-    few = [case(top_p, distinct(rng, V), share) for share in (p, 0.95)]
+    logits = distinct(rng, V)[0]
+    few = [case(top_p, distinct(rng, V)[0], share) for share in (p, 0.95)]
     return [
         Property("as few as hold p, the one that crosses p among them", 2, few),
         Property("a small p leaves the most probable one", 1, [case(top_p, logits, 0.05)]),
@@ -158,13 +159,12 @@ def loop_cases(rng, public):
 
 
 def sample_cases(rng, public):
-    B, V, k, p = (2, 4, 3, 0.6) if public else (5, 11, 6, 0.7)
-    logits = distinct(rng, B, V)
-    ties = distinct(rng, B, V)
+    B, V, k, p = (3, 5, 2, 0.6) if public else (7, 11, 6, 0.7)
+    logits, ties = distinct(rng, V, B), distinct(rng, V, B)
     for row in ties:
         by_size = np.argsort(row)
         row[by_size[-k - 1]] = row[by_size[-k]]
-    u = rng.uniform(0.02, 0.98, B).round(3)
+    u = ((rng.permutation(B) + rng.uniform(0.1, 0.9, B)) / B).round(3)  # low ones and high ones
     return [
         Property("top-k: the k largest", 1, [only(sample, 0, logits, u, k, 1)]),
         Property("top-k: what equals the k-th stays, too", 1, [only(sample, 0, ties, u, k, 1)]),
@@ -179,7 +179,7 @@ def sample_cases(rng, public):
 
 
 def gpt_cases(rng, public):
-    N, B, T, V, D, F, L = (9, 1, 2, 4, 3, 5, 6) if public else (31, 3, 6, 7, 4, 11, 8)
+    N, B, T, V, D, F, L = (9, 1, 3, 5, 4, 7, 6) if public else (31, 3, 6, 7, 4, 11, 8)
     stream = rng.integers(0, V, N)
     starts = rng.permutation(N - T - 1)[:B]
     last = np.append(starts, N - T - 1)
@@ -229,7 +229,9 @@ def induction_cases(rng, public):
     uneven[1] = np.arange(T)
     uneven[1, -1] = 0
     return [
-        Property("the place behind the last time, -1 for none", 2, [only(induction, 0, few, weights)]),
+        Property(
+            "the place behind the last time, -1 for none", 2, [only(induction, 0, few, weights)]
+        ),
         Property(
             "the weight behind all earlier times, where there is one",
             2,
@@ -301,11 +303,19 @@ ASSIGNMENT = Assignment(
         "tenths": {"shape": [3], "low": 1, "high": 9},
     },
     tasks=[
-        Task("by_hand", "by_hand", 5, "temperature, top-k, bits a character", by_hand_cases, by_hand),
+        Task(
+            "by_hand", "by_hand", 5, "temperature, top-k, bits a character", by_hand_cases, by_hand
+        ),
         Task("loop", "top_p_loop", 3, "top-p, token by token", loop_cases),
         Task("sample", "sample", 6, "filters and draws without a loop", sample_cases),
         Task("gpt", "gpt", 7, "windows, a block, tied weights", gpt_cases),
-        Task("induction", "induction", 5, "where an induction head looks, and its score", induction_cases),
+        Task(
+            "induction",
+            "induction",
+            5,
+            "where an induction head looks, and its score",
+            induction_cases,
+        ),
         Task("learn", "learn", 5, "look-up in context, learned", learn_cases, seconds=20),
         Task("patches", "patches", 4, "an image as a sequence, two ways", patches_cases),
         Task("explain", None, 4, "to tell recognising from looking up"),

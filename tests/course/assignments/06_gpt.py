@@ -19,13 +19,13 @@ from attnbook.training import train
 def by_hand(numbers):
     logits = torch.tensor(numbers["logits"]).float()
     nll = -sum(math.log(n / 10) for n in numbers["tenths"])
-    whole, cut = (token_probabilities(logits, temperature=2, top_k=k) for k in (None, 2))
+    whole, cut = (token_probabilities(logits, temperature=2.0, top_k=k) for k in (None, 2))
     return whole, cut, bits_per_character(nll, 3)
 
 
 def sample(logits, u, k, p):
     """The library draws with torch's own numbers; here the draw by a given one stands beside it."""
-    probabilities = token_probabilities(logits, top_k=k, top_p=p)
+    probabilities = token_probabilities(logits, top_k=k, top_p=float(p))
     return probabilities, torch.searchsorted(probabilities.cumsum(-1), u[:, None].double())[:, 0]
 
 
@@ -35,8 +35,8 @@ def gpt(stream, starts, T, tokens, positions, square, w_1, w_2):
     sizes = {"vocab_size": V, "d_model": D, "d_ff": F, "max_len": len(positions)}
     model = GPT(GPTConfig(**sizes, n_heads=1, n_layers=1, dropout=0.0, activation="squared_relu"))
     (layer,) = model.body.layers
-    (heads,), parts = [[layer.attention]], layer.feed_forward
-    linear = (heads.w_q, heads.w_k, heads.w_v, heads.w_o, parts.w_1, parts.w_2)
+    heads, inner = layer.attention, layer.feed_forward
+    linear = (heads.w_q, heads.w_k, heads.w_v, heads.w_o, inner.w_1, inner.w_2)
     with torch.no_grad():
         model.body.embed.tokens.weight.copy_(tokens)
         model.body.embed.positions.table.copy_(positions)
@@ -121,17 +121,19 @@ MISTAKES = {
         (("descending=True", "descending=False"), ["as few", "a small p"]),
     ],
     "sample": [
-        (("before < p", "before + ordered <= p"), ["top-p", "both"]),
+        (("before < p", "before + ordered < p + 1e-6"), ["top-p", "both"]),
         (("torch.zeros_like(ordered).scatter(-1, order, ordered * (before < p))",
           "ordered * (before < p)"), ["top-k: the k", "top-k: what", "top-p", "both", "the token"]),
         (("order, ordered * (before < p)", "order, ordered * (before[:1] < p)"), ["top-p", "both"]),
         (("logits = logits.masked_fill(logits < smallest, -math.inf)",
           "logits = torch.full_like(logits, -math.inf).scatter(-1, *reversed(logits.topk(k)))"),
          ["top-k: what"]),
-        (("before < p", "(before * logits.exp().sum(-1, keepdim=True) < p * whole)"),
-         ["both"]),
+        (("logits = logits.masked_fill(logits < smallest, -math.inf)\n"
+          "    ordered, order = logits.softmax(dim=-1).sort",
+          "ordered, order = (logits.softmax(dim=-1) * (logits >= smallest)).sort"), ["both"]),
         (("(probabilities.cumsum(dim=-1) > u[:, None]).int()", "probabilities"), ["the token"]),
-        (("> u[:, None]", "> u[:, None] + 1 - probabilities.cumsum(dim=-1)[:, -1:] * 2 * u[:, None]"),
+        (("> u[:, None]", "<= u[:, None]"), ["the token"]),
+        (("(probabilities.cumsum(dim=-1)", "(kept.sort(dim=-1, descending=True)[0].cumsum(dim=-1)"),
          ["the token"]),
     ],
     "gpt": [
