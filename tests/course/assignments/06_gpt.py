@@ -47,7 +47,7 @@ def gpt(stream, starts, T, tokens, positions, square, w_1, w_2):
 
 
 def induction(ids, weights):
-    """The head made by hand: a key is the token before, and a bit of its place, so the last wins."""
+    """The head made by hand: of the places behind the same token, the largest key is the last."""
     B, T = ids.shape
     tokens = torch.nn.functional.one_hot(ids).double()  # (B, T, V)
     before = torch.nn.functional.pad(tokens, (0, 0, 1, 0))[:, :-1]
@@ -150,14 +150,14 @@ MISTAKES = {
         (("x = x + (norm(x)", "x = x + (x"), ["the feed-forward"]),
     ],
     "induction": [
-        (("same.roll(1, dims=-1)", "same"), ["the place", "the weight", "the mean"]),
+        (("same.roll(1, dims=-1)", "same"), ["the place", "one head", "each head"]),
         (("places = torch.where(behind, torch.arange(T), -1).amax(dim=-1)",
           "places = torch.where(behind, torch.arange(T), T).amin(dim=-1) % T"), ["the place"]),
         (("torch.arange(T), -1)", "torch.arange(T), 0)"), ["the place"]),
-        ((".tril(-1)", ".tril()"), ["the place", "the weight", "the mean"]),
-        (("[:, counted].mean(dim=-1)", ".flatten(1).mean(dim=-1)"), ["the weight", "the mean"]),
+        ((".tril(-1)", ".tril()"), ["the place", "one head", "each head"]),
+        (("[:, counted].mean(dim=-1)", ".flatten(1).mean(dim=-1)"), ["one head", "each head"]),
         (("there.transpose(0, 1)[:, counted].mean(dim=-1)",
-          "(there.sum(-1) / counted.sum(-1)[:, None]).mean(0)"), ["the mean"]),
+          "(there.sum(-1) / counted.sum(-1)[:, None]).mean(0)"), ["each head"]),
     ],
     "learn": [
         (("w_k(vectors[:, :-1])", "w_k(vectors[:, 1:])"),
@@ -166,12 +166,12 @@ MISTAKES = {
         (("range(300)", "range(1)"), ["better than", "learned in"]),
     ],
     "patches": [
-        (("parts.permute(0, 2, 4, 1, 3, 5)", "parts"), ["one channel", "several", "each kernel"]),
+        (("parts.permute(0, 2, 4, 1, 3, 5)", "parts"), ["one channel", "several", "each flat"]),
         (("parts.permute(0, 2, 4, 1, 3, 5)", "parts.permute(0, 4, 2, 1, 3, 5)"),
-         ["one channel", "several", "each kernel"]),
+         ["one channel", "several", "each flat"]),
         (("parts.permute(0, 2, 4, 1, 3, 5)", "parts.permute(0, 2, 4, 3, 5, 1)"),
-         ["several", "each kernel"]),
-        (("kernels.flatten(1).T", "kernels.reshape(-1, len(kernels))"), ["each kernel"]),
+         ["several", "each flat"]),
+        (("kernels.flatten(1).T", "kernels.reshape(-1, len(kernels))"), ["each flat"]),
     ],
 }  # fmt: skip
 # Their public tests see less: form alone, or a training.
