@@ -305,9 +305,7 @@ ASSIGNMENT = Assignment(
         "tenths": {"shape": [3], "low": 1, "high": 9},
     },
     tasks=[
-        Task(
-            "by_hand", "by_hand", 5, "temperature, top-k, bits per character", by_hand_cases, by_hand
-        ),
+        Task("by_hand", "by_hand", 5, "temperature, top-k, bits", by_hand_cases, by_hand),
         Task("loop", "top_p_loop", 3, "top-p, token by token", loop_cases),
         Task("sample", "sample", 6, "filters and draws without a loop", sample_cases),
         Task("gpt", "gpt", 7, "windows, a block, tied weights", gpt_cases),

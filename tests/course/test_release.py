@@ -1,6 +1,7 @@
 """What goes out holds no solution and no hidden number, and runs alone."""
 
 import json
+import sys
 import zipfile
 
 import pytest
@@ -58,6 +59,8 @@ def test_the_instructors_notebook_runs_alone_and_gives_full_points(
     """As nbgrader and Colab run it: nothing beside it, the set-up cell lays out the tests."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    # That of another assignment, which was run in this process before.
+    monkeypatch.delitem(sys.modules, "handout", raising=False)
     folder = made / "instructor" / "source" / assignment.name
     space, got = {}, {}
     for cell in notebook.read(folder / f"{assignment.name}.ipynb").cells:
