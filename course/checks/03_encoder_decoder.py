@@ -113,7 +113,9 @@ def by_hand_cases(rng, public):
 
     return [
         Property("a mean and a standard deviation", 1, part(0, {"shape": [2]})),
-        Property("the layer norm of the word, which sums to 0", 1, part(1, {"shape": [4], "sum": 0})),
+        Property(
+            "the layer norm of the word, which sums to 0", 1, part(1, {"shape": [4], "sum": 0})
+        ),
         Property("word and update, added up: four numbers", 1, part(2, {"shape": [4]})),
         Property("post-norm, which sums to 0", 1, part(3, {"shape": [4], "sum": 0})),
     ]
@@ -231,10 +233,12 @@ LETTERS, PLACES = 10, 5
 
 
 def secrets(rng, n):
-    """Texts of five letters, a sign, and each text in secret: (n, 11) ids. The code is drawn, too."""
+    """Text of five letters, a sign, the text in secret, an end: (n, 12) ids, by a drawn code."""
     order, other = rng.permutation(PLACES), rng.permutation(LETTERS)
     text = rng.integers(0, LETTERS, (n, PLACES))
-    return np.concatenate((text, np.full((n, 1), LETTERS), other[text[:, order]]), axis=1)
+    # Without the end the last letter would stand behind no input, and could not be peeped at.
+    sign, end = np.full((n, 1), LETTERS), np.full((n, 1), LETTERS + 1)
+    return np.concatenate((text, sign, other[text[:, order]], end), axis=1)
 
 
 def train_cases(rng, public):
@@ -242,7 +246,7 @@ def train_cases(rng, public):
     rows = secrets(rng, 1500 + new)
     seen = {tuple(row) for row in rows[:1500].tolist()}
     unseen = np.array([row for row in rows[1500:].tolist() if tuple(row) not in seen])
-    prompts, secret = unseen[:, : PLACES + 1], unseen[:, PLACES + 1 :]
+    prompts, secret = unseen[:, : PLACES + 1], unseen[:, PLACES + 1 : -1]
     args = case(lambda *_: None, rows[:1500], prompts)["args"]
     wanted = {"shape": list(secret.shape), "labels": secret.ravel().tolist()}
 
