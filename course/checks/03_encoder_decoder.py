@@ -170,7 +170,7 @@ def block_cases(rng, public):
 
 
 def cache_cases(rng, public):
-    B, T, D, n = (2, 3, 4, 2) if public else (2, 7, 5, 3)
+    B, T, D, n = (2, 4, 3, 2) if public else (2, 7, 5, 3)
 
     def made(n, *parts):
         args = normal(rng, B, T, D), n, *(normal(rng, D, D) for _ in range(3))
@@ -194,11 +194,17 @@ def greedy_cases(rng, public):
         rows = [greedy(table, row[None], most, eos, pad)[0].tolist() for row in prompt]
         return [row.index(eos) + 1 if eos in row else most + 1 for row in rows]
 
+    def looks_back(table, prompt):
+        """Whether the last token alone would have had other followers."""
+        rows = np.concatenate((prompt, greedy(table, prompt, most, eos, pad)), axis=1)
+        last, after = rows[:, T - 1 : -1], rows[:, T:]
+        return bool(((table.argmax(axis=1)[last] != after) & (after != pad)).any())
+
     def made(fits):
         while True:
             table, prompt = normal(rng, V, V), rng.integers(0, V - 2, (B, T))
             table[:, pad] = -9.0
-            if fits(ends(table, prompt)):
+            if fits(ends(table, prompt)) and looks_back(table, prompt):
                 return [case(greedy, table, prompt, most, eos, pad)]
 
     def staggered(found):  # one row never ends, another leaves room for two more tokens

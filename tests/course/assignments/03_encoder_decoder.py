@@ -100,7 +100,7 @@ def decipher(x, new):
 
     def loss(model, batch):
         inputs, labels = next_tokens(x[batch])
-        return mean_nll(model(inputs)[0], labels)
+        return mean_nll(model(inputs)[0][:, 5:], labels[:, 5:])  # from the sign on
 
     batches = [torch.randint(len(x), (64,)) for _ in range(500)]
     train(model, batches, loss, steps=500, lr=0.01, device="cpu")
@@ -151,7 +151,7 @@ MISTAKES = {
         (("(h @ w_1 + b_1).relu()", "(h @ w_1 + b_1)"), [FEED_FORWARD, SECOND]),
         (("< lengths[:, None]", "<= lengths[:, None]"), [PADDING]),
         (("h @ w_v, real[:, None])", "h @ w_v)"), [PADDING]),
-        (("real[:, None])", "~real[:, None])"), [PADDING]),
+        (("real[:, None])", "~real[:, None])"), [ATTENTION, SECOND, PADDING]),
     ],
     "cache": [
         (("values, mask)", "values)"), [SEVERAL, "all at once"]),
@@ -177,7 +177,7 @@ MISTAKES = {
          [ONE_ROW, ROWS, PADDED, LARGE]),
         (("(-right[asked]).mean().exp()", "torch.stack([(-r[a]).mean().exp() "
           "for r, a in zip(right, asked, strict=True)]).mean()"), [ROWS, PADDED]),
-        (("(-right[asked]).mean()", "-right.mean()"), [PADDED]),
+        (("(-right[asked]).mean()", "(-right).mean()"), [PADDED]),
         (("real[:, 1:]", "real[:, :-1]"), [PADDED]),
         (("logits[:, :-1].log_softmax(dim=-1)",
           "(logits[:, :-1].exp() / logits[:, :-1].exp().sum(-1, keepdim=True)).log()"), [LARGE]),
@@ -185,7 +185,7 @@ MISTAKES = {
     "train": [
         (("+ self.places.weight[:T]", ""), ["the code is found"]),
         (("dtype=torch.bool).tril()", "dtype=torch.bool)"), ["better than", "the code is found"]),
-        (("batch[:, 1:]", "batch[:, :-1]"), ["better than", "the code is found"]),
+        (("batch[:, 6:]", "batch[:, 5:-1]"), ["better than", "the code is found"]),
     ],
 }  # fmt: skip
 # Their public tests see less: form alone, or a training.
