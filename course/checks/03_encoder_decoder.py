@@ -155,7 +155,7 @@ def block_cases(rng, public):
         shapes = {"w_q": (D, D), "w_k": (D, D), "w_v": (D, D), "w_o": (D, D)}
         shapes |= {"w_1": (D, d_ff), "b_1": (d_ff,), "w_2": (d_ff, D), "b_2": (D,)}
         weights = {name: normal(rng, *shape) for name, shape in shapes.items()}
-        weights |= {name: 0 * weights[name] for name in off}
+        weights |= {name: np.zeros(shapes[name]) for name in off}
         lengths = np.full(B, T) if lengths is None else lengths
         return case(encoder_block, 2 * normal(rng, B, T, D) + 1, lengths, *weights.values())
 
@@ -260,8 +260,8 @@ def train_cases(rng, public):
         return [{"args": args, "expected": wanted | {"at_least": share}}]
 
     return [
-        Property("better than any guess: at least 20 % of the letters", 2, at_least(0.2)),
-        Property("the code is found: at least 90 % of the letters", 3, at_least(0.9)),
+        Property("better than letters in any order: at least 40 % right", 2, at_least(0.4)),
+        Property("the code is found: at least 90 % right", 3, at_least(0.9)),
     ]
 
 

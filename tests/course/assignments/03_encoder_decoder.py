@@ -183,7 +183,7 @@ MISTAKES = {
           "(logits[:, :-1].exp() / logits[:, :-1].exp().sum(-1, keepdim=True)).log()"), [LARGE]),
     ],
     "train": [
-        (("+ self.places.weight[:T]", ""), ["the code is found"]),
+        (("+ self.places.weight[:T]", ""), ["better than", "the code is found"]),
         (("dtype=torch.bool).tril()", "dtype=torch.bool)"), ["better than", "the code is found"]),
         (("batch[:, 6:]", "batch[:, 5:-1]"), ["better than", "the code is found"]),
     ],
