@@ -286,7 +286,7 @@ def span_cases(rng, public):
             spans(start, end, everywhere, n)[0][0] for n in (longest - 1, longest, longest + 1, T)
         )
         backwards = max(start[x] + end[y] for x in range(T) for y in range(x))
-        return less + 0.05 < best > backwards + 0.05 and best + 0.05 < more < free - 0.05
+        return max(less, backwards) + 0.05 < best < more - 0.05 < free - 0.1
 
     def outside(start, end, i, j):
         """The best span of all is not in the text; in it, the largest of each are in order."""

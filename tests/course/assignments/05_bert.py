@@ -145,7 +145,7 @@ MISTAKES = {
         (("chosen = (ids", "B, T = ids.shape\n    chosen = (ids"), ["any leading"]),
     ],
     "span": [
-        (("triu(0)", "triu(-T)"), ["no end before", "each row"]),
+        (("triu(0)", "triu(-T)"), ["no end before"]),
         (("triu(0)", "triu(1)"), ["no end before"]),
         (("tril(longest - 1)", "tril(longest)"), ["at most"]),
         (("tril(longest - 1)", "tril(longest - 2)"), ["at most"]),
