@@ -169,6 +169,7 @@ MISTAKES = {
         (("tokens(ids) + places.weight", "tokens(ids)"), ["each verb"]),
         (("layer(vectors)", "layer(vectors, src_mask=torch.ones(T, T).triu(1).bool())"),
          ["each verb"]),
+        (("logits_of(inputs)", "logits_of(ids)"), ["better than", "each verb"]),
         (("range(500)", "range(1)"), ["better than", "each verb"]),
     ],
 }  # fmt: skip
