@@ -1,14 +1,19 @@
 """The photographs as a task: their sides and colours, and that both models learn from them."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from attnbook import photographs
+from attnbook import photographs, runtime
 from attnbook.data import cifar10
+from attnbook.data.archive import DataError
 from attnbook.digits import DigitTask
+
+CHAPTER = Path(__file__).parents[1] / "book" / "16_vit.ipynb"
 
 
 def test_the_sides_and_the_colours(monkeypatch):
@@ -64,3 +69,38 @@ def test_the_models_are_those_of_the_digits_but_for_the_images(by_colour, monkey
     assert [tuple(model(images)[0].shape) for model in made.values()] == [(2, 10), (2, 10)]
     assert made[0].config.n_patches == 64
     assert [type(model).__name__ for model in made.values()] == ["ViT", "DigitCNN"]
+
+
+def cell():
+    """Runs the chapter's own cell."""
+    cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(x["source"]) for x in cells if x["cell_type"] == "code"]
+    (text,) = [text for text in texts if "import photographs" in text]
+    exec(text, {"runtime": runtime})
+
+
+def test_the_chapters_cell_on_a_processor(monkeypatch, capsys):
+    monkeypatch.setattr(runtime, "device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(photographs, "load", lambda: pytest.fail("asked for the data"))
+    cell()
+    assert capsys.readouterr().out == ""
+
+
+def test_the_chapters_cell_on_a_gpu(by_colour, monkeypatch, capsys):
+    monkeypatch.setattr(runtime, "preset", lambda *, cpu, gpu: gpu // 1000)
+    monkeypatch.setattr(photographs, "load", lambda: by_colour)
+    cell()
+    vit, cnn = capsys.readouterr().out.splitlines()
+    assert vit.startswith("ViT, 5 steps: ")
+    assert cnn.startswith("CNN, 5 steps: ")
+    assert cnn.endswith(" right on the test images")
+
+
+def test_the_chapters_cell_on_a_gpu_without_a_network(monkeypatch, capsys):
+    def closed():
+        raise DataError("cifar10 could not be fetched")
+
+    monkeypatch.setattr(runtime, "preset", lambda *, cpu, gpu: gpu)
+    monkeypatch.setattr(photographs, "load", closed)
+    cell()
+    assert capsys.readouterr().out == "cifar10 could not be fetched\n"
