@@ -49,11 +49,11 @@ def load() -> tuple[Photographs, Photographs]:
     """Read all 60,000 images, downloading 170 MB on the first use, in the set's own two parts.
 
     The archive is kept in the folder `archives` of the cache, where it can also be put by hand.
+    Images have red, green and blue from 0 to 255; labels are places in `CLASSES`.
 
     Returns:
-        train: images (50000, 3, 32, 32), uint8: red, green and blue from 0 to 255; and their
-            labels (50000,), int64: places in `CLASSES`.
-        test: 10,000 more.
+        train: images (50000, 3, 32, 32), uint8, and labels (50000,), int64.
+        test: images (10000, 3, 32, 32) and labels (10000,), of the same kinds.
 
     Raises:
         DataError: the set cannot be had, or is not what it should be.
