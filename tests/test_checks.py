@@ -152,6 +152,17 @@ def test_boolean():
         checks.boolean("real", [True])
 
 
+def test_images():
+    checks.images(torch.zeros(2, 3, 5, 7))
+    for bad in (torch.zeros(3, 5, 7), torch.zeros(1, 2, 3, 5, 7)):
+        with pytest.raises(
+            ValueError, match=r"images must have 4 axes \(B, C, height, width\), not"
+        ):
+            checks.images(bad)
+    with pytest.raises(TypeError, match="images must hold floating-point"):
+        checks.images(torch.zeros(2, 3, 5, 7, dtype=torch.uint8))
+
+
 def test_same_shape_names_both():
     checks.same_shape("x", torch.zeros(2, 3), "y", torch.ones(2, 3))
     with pytest.raises(ValueError, match=r"x must have the shape of y, \(2, 3\), not \(1, 3\)"):

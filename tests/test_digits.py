@@ -124,6 +124,17 @@ def test_the_baselines_give_logits_as_vit_does(make):
     assert weights is None
 
 
+def test_the_cnn_takes_colour_and_other_sizes():
+    model = DigitCNN((2, 3, 5), n_channels=3, image_size=13)
+    assert model(torch.rand(7, 3, 13, 13))[0].shape == (7, 10)
+    assert model.body[0].in_channels == 3
+
+
+def test_batches_of_colour():
+    ((images, _),) = DigitBatches(torch.rand(7, 3, 9, 11), LABELS, steps=1, size=5, augment=True)
+    assert images.shape == (5, 3, 9, 11)
+
+
 def test_logistic_regression_has_no_hidden_layer():
     model = PixelRegression()
     one, two = IMAGES[:1], IMAGES[1:2]

@@ -46,6 +46,7 @@ RANKS = {
     "speakers": 7,
     "few_labels": 7,
     "trained": 8,
+    "photographs": 9,
     "interactive": 7,
 }
 MODELS = {name for name, rank in RANKS.items() if rank > 0}

@@ -4,7 +4,7 @@ The names here are the library's own tools; chapters do not use them.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -61,40 +61,32 @@ def heads(d_model: int, n_heads: int) -> None:
         raise ValueError(f"n_heads must divide d_model, but {n_heads} does not divide {d_model}")
 
 
+def _numbers(values: dict[str, float], fits: Callable[[float], bool], wanted: str) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
+        if not fits(value):
+            raise ValueError(f"{name} must be {wanted}, not {value}")
+
+
 def probability(**values: float) -> None:
     """Each keyword must be a number p with 0 <= p < 1, as a share that is dropped."""
-    for name, p in values.items():
-        if isinstance(p, bool) or not isinstance(p, int | float):
-            raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
-        if not 0.0 <= p < 1.0:
-            raise ValueError(f"{name} must be at least 0 and below 1, not {p}")
+    _numbers(values, lambda p: 0.0 <= p < 1.0, "at least 0 and below 1")
 
 
 def share(**values: float) -> None:
     """Each keyword must be a number p with 0 < p < 1, as a share that is chosen."""
-    for name, p in values.items():
-        if isinstance(p, bool) or not isinstance(p, int | float):
-            raise TypeError(f"{name} must be a number, not {p!r} ({type(p).__name__})")
-        if not 0.0 < p < 1.0:
-            raise ValueError(f"{name} must be above 0 and below 1, not {p}")
+    _numbers(values, lambda p: 0.0 < p < 1.0, "above 0 and below 1")
 
 
 def rate(**values: float) -> None:
     """Each keyword must be a finite number above 0."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be above 0 and finite, not {value}")
+    _numbers(values, lambda x: 0 < x < math.inf, "above 0 and finite")
 
 
 def factor(**values: float) -> None:
     """Each keyword must be a finite number of at least 0."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{name} must be a number, not {value!r} ({type(value).__name__})")
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name} must be at least 0 and finite, not {value}")
+    _numbers(values, lambda x: 0 <= x < math.inf, "at least 0 and finite")
 
 
 def floating(**tensors: Tensor) -> None:
@@ -135,6 +127,13 @@ def leading(name: str, x: Tensor, of: str, y: Tensor, axes: int) -> None:
             f"the leading axes of {name} must be those of {of}: its shape is {shape(x)}, "
             f"{of}'s {shape(y)}"
         )
+
+
+def images(x: Tensor) -> None:
+    """`x` must be a batch of images (B, C, height, width), of floating-point numbers."""
+    floating(images=x)
+    if x.ndim != 4:
+        raise ValueError(f"images must have 4 axes (B, C, height, width), not {shape(x)}")
 
 
 def integers(name: str, x: Tensor) -> None:

@@ -1,7 +1,8 @@
 """Naming handwritten digits: the task that the chapters on images share.
 
 Chapter 16 explains it. Every model takes images (B, 1, 28, 28) and gives, as `ViT` does, the logits
-(B, 10) and the attention weights or None, so that one loss and one score serve them all.
+(B, 10) and the attention weights or None, so that one loss and one score serve them all. All but
+`load` and `PixelRegression` take larger images in colour as well: see `attnbook.photographs`.
 """
 
 from collections.abc import Iterator
@@ -18,15 +19,15 @@ from attnbook.training import evaluate
 
 N_DIGITS = 10
 IMAGE_SIZE = 28
-Labelled = tuple[Tensor, Tensor]  # images (N, 1, 28, 28) and labels (N,)
+Labelled = tuple[Tensor, Tensor]  # images (N, C, height, width) and labels (N,)
 
 
 @dataclass(frozen=True)
 class DigitTask:
-    """The three sides of `mnist5k` as tensors: ink from 0 (paper) to 1, and the digits.
+    """The three sides of a data set of images, as tensors.
 
     Args:
-        train, valid, test: images (N, 1, 28, 28) and labels (N,) of each: 4,000, 500 and 500.
+        train, valid, test: images (N, C, height, width) and labels (N,) of each.
 
     Chapter: 16_vit
     """
@@ -37,7 +38,9 @@ class DigitTask:
 
 
 def load() -> DigitTask:
-    """The task on `mnist5k`, in the order of its sides.
+    """The task on `mnist5k`: images (N, 1, 28, 28), ink from 0 (paper) to 1, and the digits.
+
+    Its sides have 4,000, 500 and 500 images, in their order.
 
     Raises:
         DataError: the data set cannot be had.
@@ -76,12 +79,7 @@ def jitter(
 
     Chapter: 16_vit
     """
-    checks.floating(images=images)
-    if images.ndim != 4:
-        raise ValueError(
-            f"images must have 4 axes (B, C, height, width), but their shape is "
-            f"{checks.shape(images)}"
-        )
+    checks.images(images)
     checks.factor(shift=shift, turn=turn)
     checks.probability(zoom=zoom)
     if generator is not None:
@@ -110,7 +108,7 @@ class DigitBatches:
     """Batches of a training: shuffled anew each time through, and the same ones again on a rerun.
 
     Args:
-        images, labels: N images (N, 1, 28, 28) and labels (N,).
+        images, labels: N images (N, C, height, width) and labels (N,).
         steps: how many batches in all.
         size: images a batch; of fewer than that, some come more than once.
         seed: of the order and of the jitter.
@@ -124,7 +122,7 @@ class DigitBatches:
 
     def __init__(
         self,
-        images: Float[Tensor, "N 1 28 28"],
+        images: Float[Tensor, "N C height width"],
         labels: Int[Tensor, " N"],
         *,
         steps: int,
@@ -189,22 +187,32 @@ class DigitCNN(nn.Module):
 
     Args:
         channels: those of the three convolutions.
+        n_channels: those of the images, 3 for colour.
+        image_size: height and width of the images, in pixels.
 
     Chapter: 16_vit
     """
 
-    def __init__(self, channels: tuple[int, int, int] = (16, 32, 64)) -> None:
+    def __init__(
+        self,
+        channels: tuple[int, int, int] = (16, 32, 64),
+        *,
+        n_channels: int = 1,
+        image_size: int = IMAGE_SIZE,
+    ) -> None:
         super().__init__()
         one, two, three = channels
         self.body = nn.Sequential(
-            *(nn.Conv2d(1, one, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(n_channels, one, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
             *(nn.Conv2d(one, two, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
             *(nn.Conv2d(two, three, 3, padding=1), nn.ReLU()),
-            *(nn.Flatten(), nn.Linear(three * (IMAGE_SIZE // 4) ** 2, N_DIGITS)),
+            *(nn.Flatten(), nn.Linear(three * (image_size // 4) ** 2, N_DIGITS)),
         )
 
-    def forward(self, images: Float[Tensor, "B 1 28 28"]) -> tuple[Float[Tensor, "B V"], None]:
-        """images (B, 1, 28, 28) -> logits (B, 10), and no weights."""
+    def forward(
+        self, images: Float[Tensor, "B C height width"]
+    ) -> tuple[Float[Tensor, "B V"], None]:
+        """images (B, C, height, width) -> logits (B, 10), and no weights."""
         return self.body(images), None
 
 

