@@ -8,6 +8,7 @@ from torch import nn
 
 from attnbook import sentiment
 from attnbook.data.movies import Snippet
+from attnbook.models.bert import Bert, BertConfig
 from attnbook.tokenization.subwords import wordpiece_tokenizer
 from attnbook.trained import sentiment as experiment
 
@@ -84,6 +85,17 @@ def test_loss_and_score_by_hand():
     assert sentiment.review_loss(Fixed(), batch).item() == pytest.approx(expected, abs=1e-6)
     right, n = sentiment.right_reviews(Fixed(), batch)
     assert (int(right), n) == (3, 4)  # the least likely answers would give 2
+
+
+def test_fine_tuning_learns_what_a_word_says(tokenizer):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 9, "dropout": 0.0}
+    bert = Bert(BertConfig(vocab_size=len(WORDS) + 5, **sizes))
+    model = sentiment.fine_tune(bert, SNIPPETS, tokenizer, epochs=60, lr=0.02, seed=3)
+    assert model.bert is bert
+    assert sentiment.share_right(model, SNIPPETS, tokenizer) == 1
+    twisted = [Snippet(SNIPPETS[0].text, -1.0), *SNIPPETS[1:]]
+    assert sentiment.share_right(model, twisted, tokenizer) == pytest.approx(0.8)
 
 
 def test_the_experiment_knows_its_starts():

@@ -14,7 +14,10 @@ from torch import Tensor, nn
 
 from attnbook import checks
 from attnbook.data.movies import Snippet
+from attnbook.models.bert import Bert
+from attnbook.models.bert_heads import BertSequenceClassifier
 from attnbook.tokenization.tokenizer import Tokenizer
+from attnbook.training import evaluate, linear_decay, train
 
 MAX_LEN = 64  # tokens; only a few sentences are longer
 
@@ -94,3 +97,48 @@ def right_reviews(model: nn.Module, batch: Reviews) -> tuple[Tensor, int]:
     """
     right = model(batch.ids, batch.real).argmax(dim=-1) == batch.labels  # (B,)
     return right.sum(), len(batch.labels)
+
+
+def fine_tune(
+    bert: Bert,
+    snippets: Sequence[Snippet],
+    tokenizer: Tokenizer,
+    *,
+    epochs: int,
+    lr: float,
+    seed: int,
+    autocast: torch.dtype | None = None,
+) -> BertSequenceClassifier:
+    """Train all layers of a BERT, under a new head on the mean of its vectors, to judge snippets.
+
+    Args:
+        bert: is trained in place, save what needs no gradient.
+        snippets: with their labels.
+        tokenizer: of this BERT.
+        epochs: how often each snippet is seen.
+        lr: the highest learning rate of AdamW; a tenth of the steps rises to it.
+        seed: of the order.
+        autocast: as in `attnbook.training.train`.
+
+    Chapter: 13_bert_finetuning
+    """
+    model = BertSequenceClassifier(bert, 2, pool="mean")
+    batches = review_batches(snippets, tokenizer, seed=seed)
+    train(
+        model,
+        batches,
+        review_loss,
+        steps=epochs * len(batches),
+        lr=lr,
+        schedule=linear_decay(warmup=0.1),
+        autocast=autocast,
+    )
+    return model
+
+
+def share_right(model: nn.Module, snippets: Sequence[Snippet], tokenizer: Tokenizer) -> float:
+    """The share of the snippets that the model judges right.
+
+    Chapter: 13_bert_finetuning
+    """
+    return evaluate(model, review_batches(snippets, tokenizer, rows=64), right_reviews)

@@ -10,10 +10,8 @@ import torch
 from attnbook import runtime, sentiment
 from attnbook.data import minilm, movies
 from attnbook.models.bert import Bert
-from attnbook.models.bert_heads import BertSequenceClassifier
 from attnbook.pretrained.bert import config_from_hf, from_hf
 from attnbook.trained.recipe import Experiment
-from attnbook.training import evaluate, linear_decay, train
 
 HALF = torch.bfloat16  # the layers are computed in it; the weights keep their float32
 # Start, labels, epochs, seed. The random start has twice the epochs where there are many labels. It
@@ -56,22 +54,17 @@ def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True)
     runtime.seed(seed)
     bert = Bert(config) if start == "random" else from_hf(minilm.load_weights(), config)
     bert.embed.tokens.requires_grad_(start == "random")
-    model = BertSequenceClassifier(bert, 2, pool="mean")
-    drawn = sentiment.draw_snippets(learn, n, seed)
-    batches = sentiment.review_batches(drawn, tokenizer, seed=seed)
-    train(
-        model,
-        batches,
-        sentiment.review_loss,
-        steps=epochs * len(batches),
+    model = sentiment.fine_tune(
+        bert,
+        sentiment.draw_snippets(learn, n, seed),
+        tokenizer,
+        epochs=epochs,
         lr=RATES[start],
-        schedule=linear_decay(warmup=0.1),
+        seed=seed,
         autocast=HALF if half else None,
     )
     with torch.autocast(runtime.device().type, HALF, enabled=half):
-        return evaluate(
-            model, sentiment.review_batches(test, tokenizer, rows=64), sentiment.right_reviews
-        )
+        return sentiment.share_right(model, test, tokenizer)
 
 
 def _run() -> dict[str, Any]:
