@@ -26,6 +26,17 @@
     }
   });
 
+  // Paper is white: what is read in dark colours is printed in light ones.
+  const page = document.documentElement;
+  let theme;
+  window.addEventListener("beforeprint", () => {
+    theme = page.dataset.theme;
+    page.dataset.theme = "light";
+  });
+  window.addEventListener("afterprint", () => {
+    page.dataset.theme = theme;
+  });
+
   // An explorer costs nothing until a reader opens it: the model comes with the press of the button.
   document.addEventListener("DOMContentLoaded", () => {
     const site = new URL(document.documentElement.dataset.content_root, location.href);
