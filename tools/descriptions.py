@@ -20,14 +20,16 @@ MADE = {
 
 
 def shorten(text: str) -> str:
-    """Whole sentences, up to LONGEST; a first one that is too long is cut at a word."""
+    """Whole sentences, up to LONGEST; a first one that is too long is cut at a comma or a word."""
     text = " ".join(text.split())
     if len(text) <= LONGEST:
         return text
     ends = [m.end() for m in re.finditer(r"[.?!](?= )", text) if m.end() <= LONGEST]
     if ends and ends[-1] >= SHORTEST:
         return text[: ends[-1]]
-    return text[:LONGEST].rpartition(" ")[0].rstrip(",;:") + "…"
+    cut = text[:LONGEST].rpartition(" ")[0]
+    comma = cut.rfind(",")
+    return (cut if comma < LONGEST // 2 else cut[:comma]).rstrip(",;:") + "…"
 
 
 def describe(doctree: nodes.document) -> str:

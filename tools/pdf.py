@@ -1,8 +1,8 @@
 """Print the built site as one PDF, in the order of the book. Called by `make pdf`.
 
 The pages of the site are joined to one page: its own styles and MathJax set it, and the browser of
-the tests prints it, with an outline. A second printing puts the page numbers into the contents,
-read from the first.
+the tests prints it, with an outline. The page numbers of the contents are read from a first
+printing.
 """
 
 import html
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import Page
 
 from browser import SITE, open_browser, serve
 from toc import CONFIG, PAGES, ROOT, TOC
@@ -20,6 +19,8 @@ from toc import CONFIG, PAGES, ROOT, TOC
 OUT = ROOT / "build" / "download" / "attention-executed.pdf"
 PATH = "book/whole.html"  # where the joined page would lie, so that addresses in it hold
 NAMING = ("aria-labelledby", "aria-describedby", "for")  # attributes that hold ids
+PRINTED = {"prefer_css_page_size": True, "outline": True, "tagged": True}
+MINUTES = 15  # what a busy machine may take for one step
 STYLE = """
   @page { size: A4; @bottom-center { content: counter(page); font: 9pt sans-serif; color: #444 } }
   @page :first { @bottom-center { content: none } }
@@ -27,7 +28,7 @@ STYLE = """
   .title-page { padding-top: 60mm; text-align: center }
   .title-page p { font-size: 1.3em }
   .title-page .title { font-size: 3.4em }
-  .contents a { display: flex; color: inherit; text-decoration: none; line-height: 1.9 }
+  .contents a { display: flex; color: inherit; text-decoration: none; line-height: 1.7 }
   .contents a::before { order: 1; flex: 1; content: ""; margin: 0 0.5em 0.5em;
                         border-bottom: 1px dotted #888 }
   .contents .number { order: 2 }
@@ -57,6 +58,9 @@ def article(page: str, text: str, pages: list[str]) -> Tag:
     found["class"], found["id"] = ["page"], name(page)
     for gone in found.select("script, a.headerlink, .toctree-wrapper"):
         gone.decompose()
+    # Half of the marks in code have no colour: without them the PDF is a quarter smaller.
+    for plain in found.select(".highlight :is(span.n, span.p, span.w, span:empty)"):
+        plain.unwrap()
     for element in found.find_all(True):
         if element.get("id") and element is not found:
             element["id"] = name(page, element["id"])
@@ -74,22 +78,20 @@ def article(page: str, text: str, pages: list[str]) -> Tag:
     return found
 
 
-def contents(pages: list[str], titles: dict[str, str], numbers: dict[str, int]) -> str:
-    """The list of contents, with the parts as in _toc.yml."""
+def contents(pages: list[str], titles: dict[str, str]) -> str:
+    """The list of contents, with the parts as in _toc.yml and room for the page numbers."""
     captions = {part["chapters"][0]["file"]: part["caption"] for part in TOC["parts"]}
     lines = []
     for page in pages:
         if page in captions:
             lines.append(f'<p class="part">{html.escape(captions[page])}</p>')
-        number = numbers.get(name(page), "")
         lines.append(
-            f'<a href="#{name(page)}">{html.escape(titles[page])}'
-            f'<span class="number">{number}</span></a>'
+            f'<a href="#{name(page)}">{html.escape(titles[page])}<span class="number"></span></a>'
         )
     return "\n".join(lines)
 
 
-def join(site: Path, pages: list[str], numbers: dict[str, int]) -> str:
+def join(site: Path, pages: list[str]) -> str:
     """One page of HTML out of pages of the site."""
     texts = {page: (site / f"{page}.html").read_text(encoding="utf-8") for page in pages}
     articles = {page: article(page, text, pages) for page, text in texts.items()}
@@ -108,7 +110,7 @@ def join(site: Path, pages: list[str], numbers: dict[str, int]) -> str:
 <section class="title-page"><p class="title">{title}</p><p>{author}</p><p>{CONFIG["copyright"]}</p>
 </section>
 <section class="page contents"><h1>Contents</h1>
-{contents(pages, titles, numbers)}
+{contents(pages, titles)}
 </section>
 {"".join(map(str, articles.values()))}
 </div></div></main></body></html>"""
@@ -140,25 +142,26 @@ def page_numbers(pdf: bytes) -> dict[str, int]:
     return {key: order[leaf] for key, leaf in named}
 
 
-def printed(page: Page, address: str, text: str) -> bytes:
-    """Print a text as the page PATH of the site that is served at the address."""
-    page.route(f"**/{PATH}", lambda route: route.fulfill(body=text, content_type="text/html"))
-    page.goto(f"{address}/{PATH}", wait_until="load")
-    page.evaluate(
-        "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
-    )
-    pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
-    page.unroute(f"**/{PATH}")
-    return pdf
-
-
 def make(site: Path, pages: list[str]) -> bytes:
-    """The PDF of pages of the site, with the page numbers in its contents."""
+    """The PDF of pages of the site."""
+    text = join(site, pages)
     with serve(site) as address, open_browser() as browser:
         page = browser.new_page()
-        page.set_default_timeout(600_000)
-        numbers = page_numbers(printed(page, address, join(site, pages, {})))
-        return printed(page, address, join(site, pages, numbers))
+        page.set_default_timeout(MINUTES * 60_000)
+        page.route(f"**/{PATH}", lambda route: route.fulfill(body=text, content_type="text/html"))
+        page.goto(f"{address}/{PATH}", wait_until="load")
+        page.evaluate(
+            "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
+        )
+        numbers = page_numbers(page.pdf(**PRINTED))
+        page.evaluate(
+            """(numbers) => {
+                for (const entry of document.querySelectorAll(".contents a"))
+                    entry.querySelector(".number").textContent = numbers[entry.hash.slice(1)];
+            }""",
+            numbers,
+        )
+        return page.pdf(**PRINTED)
 
 
 def main() -> None:

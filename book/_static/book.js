@@ -27,14 +27,14 @@
   });
 
   // Paper is white: what is read in dark colours is printed in light ones.
-  const page = document.documentElement;
+  const colours = document.documentElement.dataset;
   let theme;
   window.addEventListener("beforeprint", () => {
-    theme = page.dataset.theme;
-    page.dataset.theme = "light";
+    theme = colours.theme;
+    colours.theme = "light";
   });
   window.addEventListener("afterprint", () => {
-    page.dataset.theme = theme;
+    colours.theme = theme;
   });
 
   // An explorer costs nothing until a reader opens it: the model comes with the press of the button.
