@@ -11,11 +11,17 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 SHORTEST, LONGEST = 50, 160  # in characters: what search engines show
-# Pages that Sphinx makes: they have no text of their own.
+# Pages that Sphinx makes, which have no text of their own: title and description.
 MADE = {
-    "genindex": "The names of all functions and classes of the library, with links to each.",
-    "py-modindex": "The modules of the library by name, with links to what each offers.",
-    "search": "Search the chapters, the notation, the glossary and the library's reference.",
+    "genindex": ("Index", "The names of all functions and classes of the library, linked."),
+    "py-modindex": (
+        "Python Module Index",
+        "The modules of the library, with links to what each offers.",
+    ),
+    "search": (
+        "Search",
+        "Search the chapters, the notation, the glossary and the library's reference.",
+    ),
 }
 
 
@@ -45,21 +51,25 @@ def describe(doctree: nodes.document) -> str:
 
 def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document) -> None:
     """Put the description and the title into the head of the page."""
-    text = describe(doctree) if doctree else MADE.get(page)
-    if text is None:
+    if doctree:
+        title = html.unescape(re.sub(r"<[^>]+>", "", context["title"]))
+        text = describe(doctree)
+    elif page in MADE:
+        title, text = MADE[page]
+    else:
         return
-    title = re.sub(r"<[^>]+>", "", html.unescape(context["title"]))
     book = app.config.html_title
     if title == book:
         context["docstitle"] = ""  # the first page: not the same title twice
-    for kind, name, content in (
+    fields = (
         ("name", "description", text),
         ("property", "og:type", "article"),
         ("property", "og:site_name", book),
         ("property", "og:title", title),
         ("property", "og:description", text),
-    ):
-        context["metatags"] += f'\n<meta {kind}="{name}" content="{html.escape(content)}" />'
+    )
+    lines = [f'<meta {key}="{name}" content="{html.escape(say)}" />' for key, name, say in fields]
+    context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

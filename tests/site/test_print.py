@@ -39,9 +39,11 @@ def test_the_text_alone_is_printed_whole_and_with_its_solutions(paper, page):
     assert len(visible(opened, "h1")) == 1
     cut = opened.evaluate(
         """(width) => [...document.querySelectorAll(".bd-content *")]
-            .filter((e) => !e.closest("mjx-container, .attnbook .live") && e.checkVisibility())
+            .filter((e) => !e.closest("mjx-assistive-mml, mjx-math *, .attnbook .live"))
+            .filter((e) => e.checkVisibility())
             .filter((e) => e.getBoundingClientRect().right > width + 1
-                || (e.scrollWidth > e.clientWidth + 1
+                || (e.scrollWidth > e.clientWidth + 1 && !e.matches(".math, .math *")
+                    && getComputedStyle(e).display !== "inline"
                     && getComputedStyle(e).overflowX !== "visible"))
             .map((e) => e.outerHTML.slice(0, 160))""",
         PAPER,
@@ -95,6 +97,6 @@ def test_the_address_of_a_source_is_printed_and_of_other_links_not(paper):
     sources = opened.locator("#references li a.external").evaluate_all(after)
     assert len(sources) >= 3
     assert all(content.startswith('" (https://') for content in sources)
-    others = opened.locator("article p a").evaluate_all(after)
+    others = opened.locator("article section > p a").evaluate_all(after)
     assert others
     assert not [content for content in others if "http" in content]
