@@ -28,11 +28,11 @@ STYLE = """
   .title-page { padding-top: 60mm; text-align: center }
   .title-page p { font-size: 1.3em }
   .title-page .title { font-size: 3.4em }
-  .contents a { display: flex; color: inherit; text-decoration: none; line-height: 1.7 }
+  .contents a { display: flex; color: inherit; text-decoration: none; line-height: 1.5 }
   .contents a::before { order: 1; flex: 1; content: ""; margin: 0 0.5em 0.5em;
                         border-bottom: 1px dotted #888 }
   .contents .number { order: 2 }
-  .contents .part { margin: 1em 0 0; font-weight: bold }
+  .contents .part { margin: 0.7em 0 0; font-weight: bold }
 """
 
 
@@ -61,9 +61,13 @@ def article(page: str, text: str, pages: list[str]) -> Tag:
     # Half of the marks in code have no colour: without them the PDF is a quarter smaller.
     for plain in found.select(".highlight :is(span.n, span.p, span.w, span:empty)"):
         plain.unwrap()
+    seen = set()
     for element in found.find_all(True):
-        if element.get("id") and element is not found:
-            element["id"] = name(page, element["id"])
+        if (anchor := element.get("id")) in seen:
+            del element["id"]  # the first is the one that links reach
+        elif anchor:
+            seen.add(anchor)
+            element["id"] = name(page, anchor)
         for attribute in NAMING:
             if attribute in element.attrs:
                 ids = " ".join(element[attribute].split()).split(" ")
@@ -96,15 +100,17 @@ def join(site: Path, pages: list[str]) -> str:
     texts = {page: (site / f"{page}.html").read_text(encoding="utf-8") for page in pages}
     articles = {page: article(page, text, pages) for page, text in texts.items()}
     titles = {page: " ".join(a.select_one("h1").get_text().split()) for page, a in articles.items()}
-    head = BeautifulSoup(texts[pages[0]], "lxml").head
-    wanted = 'link[rel="stylesheet"], script[src*="mathjax"], script[src*="/book.js"]'
-    parts = [str(tag) for tag in head.select(wanted)]
-    parts += [str(tag) for tag in head.select("script") if "window.MathJax" in tag.text]
+    # Sphinx leaves MathJax out of pages without formulas.
+    fullest = next((text for text in texts.values() if "/mathjax/" in text), texts[pages[0]])
+    head = BeautifulSoup(fullest, "lxml").head
+    wanted = 'link[rel="stylesheet"], script[src*="/mathjax/"], script[src*="/book.js"]'
+    parts = [str(tag) for tag in head.select("script") if "window.MathJax" in tag.text]
+    parts += map(str, head.select(wanted))
     title, author = html.escape(CONFIG["title"]), html.escape(CONFIG["author"])
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light" data-content_root="../">
 <head><meta charset="utf-8"><title>{title}</title>
-{"".join(reversed(parts))}
+{"".join(parts)}
 <style>{STYLE}</style></head>
 <body><main class="bd-main"><div class="bd-content"><div class="bd-article-container">
 <section class="title-page"><p class="title">{title}</p><p>{author}</p><p>{CONFIG["copyright"]}</p>
@@ -153,6 +159,8 @@ def make(site: Path, pages: list[str]) -> bytes:
         page.evaluate(
             "async () => { await window.MathJax?.startup?.promise; await document.fonts.ready }"
         )
+        if page.locator(".math:not(:has(mjx-container))").count():
+            raise SystemExit("MathJax did not set the formulas. Build the site again: make book")
         numbers = page_numbers(page.pdf(**PRINTED))
         page.evaluate(
             """(numbers) => {
