@@ -15,7 +15,7 @@ CHECKED := ATTNBOOK_PROGRESS=0 PYTHONHASHSEED=0
 # VARIANTS=off: the same numbers for all students.
 SAME_NUMBERS := $(if $(filter off,$(VARIANTS)),--same-numbers)
 
-.PHONY: help book test fast lint unit chapters alone site-tests lab execute data train bench picture course grade clean
+.PHONY: help book test fast lint unit chapters alone site-tests lab execute data train bench picture pdf zip course grade clean
 
 help:                ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -65,6 +65,12 @@ bench: $(READY)      ## time the library against torch and transformers; about t
 
 picture: book        ## take the README's picture of a page
 	@$(PY) tools/picture.py
+
+pdf: book            ## print the whole book as one PDF into build/download
+	@$(PY) tools/pdf.py
+
+zip: book            ## pack the site into a zip in build/download, to be read without a network
+	@$(PY) tools/offline_zip.py
 
 course: $(READY)     ## make the assignments: students' copies, zips, the instructor's folder (VARIANTS=off)
 	@$(PY) -m course.release $(SAME_NUMBERS)

@@ -26,6 +26,17 @@
     }
   });
 
+  // Paper is white: what is read in dark colours is printed in light ones.
+  const colours = document.documentElement.dataset;
+  let theme;
+  window.addEventListener("beforeprint", () => {
+    theme = colours.theme;
+    colours.theme = "light";
+  });
+  window.addEventListener("afterprint", () => {
+    colours.theme = theme;
+  });
+
   // An explorer costs nothing until a reader opens it: the model comes with the press of the button.
   document.addEventListener("DOMContentLoaded", () => {
     const site = new URL(document.documentElement.dataset.content_root, location.href);

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from toc import CONFIG, NOTEBOOKS, PAGES
+from toc import CONFIG, NOTEBOOKS, PAGES, source
 
 REPOSITORY = CONFIG["repository"]["url"]
 BRANCH = CONFIG["repository"]["branch"]
@@ -86,3 +87,26 @@ def test_links_of_the_landing_page_work(visit, site):
             assert not anchor or page.locator(f"[id='{anchor}']").count() == 1, link
         else:
             assert link.startswith(REPOSITORY)
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_each_code_cell_can_be_copied(visit, page):
+    opened = visit().goto(f"{page}.html")
+    cells = opened.locator("div.cell_input div.highlight")
+    assert cells.count() > 0
+    assert opened.locator("div.cell_input div.highlight button.copybtn").count() == cells.count()
+
+
+def test_the_copy_button_copies_the_code_as_it_stands_in_the_notebook(visit):
+    [page] = [page for page in NOTEBOOKS if page.endswith("04_self_attention")]
+    cells = json.loads(source(page).read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    place = next(i for i, text in enumerate(code) if "def attention_loop" in text)
+    opened = visit().goto(f"{page}.html")
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    cell = opened.locator("div.cell_input div.highlight").nth(place)
+    cell.hover()
+    cell.locator("button.copybtn").click()
+    opened.wait_for_function("async () => (await navigator.clipboard.readText()).includes('def')")
+    assert opened.evaluate("navigator.clipboard.readText()").rstrip() == code[place].rstrip()
+    opened.context.clear_permissions()
