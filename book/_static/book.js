@@ -30,9 +30,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     const site = new URL(document.documentElement.dataset.content_root, location.href);
     for (const root of document.querySelectorAll("[data-explorer]")) {
-      const still = document.createElement("img");
-      Object.assign(still, { className: "still", alt: root.dataset.alt });
-      still.src = new URL(`explorers/stills/${root.dataset.explorer}.png`, site);
       const start = document.createElement("button");
       Object.assign(start, { className: "start", textContent: root.dataset.button });
       start.addEventListener("click", async () => {
@@ -45,7 +42,7 @@
             "browsers load none. On a web server this page has it.");
         }
       });
-      root.append(start, still);
+      root.prepend(start);
       // A shared link opens its explorer.
       if (location.hash.startsWith(`#${root.dataset.explorer}?`)) start.click();
     }

@@ -21,8 +21,12 @@ async function fetchModel(base, name, onProgress) {
   if (!response.ok) throw new Error(`${name}.json: ${response.status}`);
   const about = await response.json();
   const buffer = await fetchBuffer(new URL(`models/${name}.safetensors`, base), onProgress);
-  return { ...about, weights: new Weights(buffer) };
+  const came = performance.now();
+  return { ...about, weights: new Weights(buffer), came };
 }
+
+// When the browser has drawn what stands on the page now.
+const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 // Put the explorer into its place. root is the element with data-explorer.
 export async function open(root) {
@@ -47,6 +51,8 @@ export async function open(root) {
     told.replaceWith(live);
     root.dataset.runs = "yes";
     live.querySelector("input, textarea, canvas")?.focus({ preventScroll: true });
+    await drawn();
+    performance.measure(`${name}: first answer`, { start: model.came });
   } catch (error) {
     console.warn(error);
     told.replaceChildren("The model could not be fetched, so that only the picture is here. " +

@@ -44,7 +44,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def vocabulary_of(counts: Counter[str], size: int = VOCAB_SIZE) -> list[str]:
-    """"UNKNOWN" and the commonest words: a word's place is its id.
+    """ "UNKNOWN" and the commonest words: a word's place is its id.
 
     Args:
         counts: how often each word occurs; of equally common ones the first met comes first.

@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,9 +19,24 @@ CONFIG = CBOWConfig(vocab_size=task.VOCAB_SIZE, d_model=64)
 SEED, ROWS, LR, TEST = 1, 512, 0.05, 20_000
 
 
+class _Learnt(NamedTuple):
+    """What is learnt from: the vocabulary, how often each word was seen, and the mixed windows.
+
+    Args:
+        vocabulary: the words by id.
+        counts: how often each word occurs in the training texts.
+        train, test: windows, (n, 5) and (20000, 5).
+    """
+
+    vocabulary: list[str]
+    counts: Counter[str]
+    train: Tensor
+    test: Tensor
+
+
 @cache
-def load() -> tuple[list[str], Tensor, Tensor]:
-    """The vocabulary, and the windows for training and for test, (n, 5) and (20000, 5), mixed.
+def load() -> _Learnt:
+    """The words and windows of the speeches, as the chapter has them.
 
     Raises:
         DataError: the data set cannot be had.
@@ -31,7 +47,8 @@ def load() -> tuple[list[str], Tensor, Tensor]:
     learn, _, test = (
         [task.plain_words(speech.text) for speech in side] for side in sotu.split(sotu.load())
     )
-    vocabulary = task.vocabulary_of(Counter(word for words in learn for word in words))
+    counts = Counter(word for words in learn for word in words)
+    vocabulary = task.vocabulary_of(counts)
     ids = {word: i for i, word in enumerate(vocabulary)}
 
     def mixed(texts: list[list[str]]) -> Tensor:
@@ -41,12 +58,11 @@ def load() -> tuple[list[str], Tensor, Tensor]:
         generator = torch.Generator().manual_seed(SEED)
         return windows[torch.randperm(len(windows), generator=generator)]
 
-    return vocabulary, mixed(learn), mixed(test)[:TEST]
+    return _Learnt(vocabulary, counts, mixed(learn), mixed(test)[:TEST])
 
 
 def _fit(model: CBOW, checkpoint: Path) -> list[float]:
-    _, windows, _ = load()
-    batches = windows.split(ROWS)
+    batches = load().train.split(ROWS)
     return train(
         model,
         batches,
@@ -59,12 +75,10 @@ def _fit(model: CBOW, checkpoint: Path) -> list[float]:
 
 
 def _measure(model: CBOW) -> dict[str, float]:
-    _, _, windows = load()
-
     def summed(model: CBOW, batch: Tensor) -> tuple[Tensor, int]:
         return task.guess_loss(model, batch) * len(batch), len(batch)
 
-    return {"perplexity": perplexity(evaluate(model, windows.split(500), summed), 1)}
+    return {"perplexity": perplexity(evaluate(model, load().test.split(500), summed), 1)}
 
 
 RECIPE = Recipe(
