@@ -38,13 +38,16 @@
           const page = await import(new URL("explorers/page.js", site));
           await page.open(root);
         } catch {
-          start.replaceWith("The model cannot be fetched here: from a folder of files " +
-            "browsers load none. On a web server this page has it.");
+          start.replaceWith("The model could not be fetched, so that only the picture is here. " +
+            "From a folder of files browsers fetch nothing: see this page on a web server.");
         }
       });
       root.prepend(start);
       // A shared link opens its explorer.
-      if (location.hash.startsWith(`#${root.dataset.explorer}?`)) start.click();
+      if (location.hash.startsWith(`#${root.dataset.explorer}?`)) {
+        start.click();
+        root.scrollIntoView();
+      }
     }
   });
 })();

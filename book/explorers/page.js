@@ -12,7 +12,11 @@ export function readState(name) {
 
 export function writeState(name, state) {
   const query = new URLSearchParams(Object.entries(state).map(([k, v]) => [k, String(v)]));
-  history.replaceState(null, "", `#${name}?${query}`);
+  try {
+    history.replaceState(null, "", `#${name}?${query}`);
+  } catch (error) { // some browsers allow a hundred changes in half a minute
+    console.warn(error);
+  }
 }
 
 // The weights, the configuration and the vocabularies of a model.

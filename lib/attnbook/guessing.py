@@ -59,7 +59,7 @@ def vocabulary_of(counts: Counter[str], size: int = VOCAB_SIZE) -> list[str]:
     return ["UNKNOWN", *(word for word, _ in counts.most_common(size - 1))]
 
 
-def windows_of(texts: Iterable[Int[Tensor, " n"]]) -> Int[Tensor, "N 5"]:
+def windows_of(texts: Iterable[Tensor]) -> Int[Tensor, "N 5"]:
     """All windows of five words with a known one in the middle; none reaches over a text's end.
 
     Args:
