@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 
-const SIZE = 400, EDGE = 16, DISC = 8, LINE = 12, LETTER = 6.3; // in units of the drawing
+const SIZE = 400, EDGE = 16, DISC = 7, LINE = 12, LETTER = 5.8; // in units of the drawing
 const MARKS = ["●", "■", "▲"];
 
 function draw(tag, attributes, ...children) {
@@ -24,15 +24,24 @@ export class WordMap {
     Object.assign(this, { groups, placeOf, choose });
     this.svg = draw("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", class: "word-map" });
     this.words = make("p", { class: "says" });
+    this.near = make("input", { type: "checkbox", onchange: () => this.draw() });
     const key = Object.keys(groups).map((name, i) => make("span", { class: `group-${i}` },
       `${MARKS[i]} ${name} `));
     this.element = make("div", { class: "map" }, this.svg,
-      make("p", { class: "key" }, ...key, "①… the nearest words"), this.words);
+      make("p", { class: "key" }, "✚ your word ", "① … its neighbours ", ...key),
+      make("label", { class: "check" }, this.near, "Only where these are"), this.words);
   }
 
   show(word, near) {
+    Object.assign(this, { word, neighbours: near });
+    this.draw();
+    this.say();
+  }
+
+  draw() {
+    const { word, neighbours: near } = this;
     const marked = [word, ...near], grouped = Object.values(this.groups).flat();
-    const places = [...grouped, ...marked].map(this.placeOf);
+    const places = [...(this.near.checked ? [] : grouped), ...marked].map(this.placeOf);
     const [left, low] = [0, 1].map((axis) => Math.min(...places.map((p) => p[axis])));
     const [right, high] = [0, 1].map((axis) => Math.max(...places.map((p) => p[axis])));
     const scale = (SIZE - 2 * EDGE) / Math.max(right - left, high - low);
@@ -42,7 +51,7 @@ export class WordMap {
     };
     const marks = [], names = [];
     Object.values(this.groups).forEach((words, i) => words.forEach((w) => {
-      if (marked.includes(w)) return;
+      if (marked.includes(w) || !at(w).every((x) => x > 0 && x < SIZE)) return;
       marks.push(this.mark(w, `group-${i}`, shapes[i](...at(w))));
       names.push({ w, at: at(w), away: 6, class: `name group-${i}` });
     }));
@@ -57,7 +66,6 @@ export class WordMap {
     const first = [word, ...near].map((w, i) => (
       { w, at: at(w), away: DISC + 3, class: i ? "name" : "name asked" }));
     this.svg.replaceChildren(...marks, ...named([...first, ...names]));
-    this.say(word, near);
   }
 
   mark(word, kind, ...parts) {
@@ -72,7 +80,8 @@ export class WordMap {
     if (i !== null) this.svg.append(this.discs[i]);
   }
 
-  say(word, near) {
+  say() {
+    const { word, neighbours: near } = this;
     const [x, y] = this.placeOf(word);
     const far = (w) => Math.hypot(this.placeOf(w)[0] - x, this.placeOf(w)[1] - y);
     const others = Object.entries(this.groups).flatMap(([name, words]) =>
@@ -87,18 +96,20 @@ export class WordMap {
 
 // Each name beside its point, where it covers no earlier name; it is left out where there is no room.
 function named(names) {
-  const taken = names.map(({ at: [x, y], away }) => [x - away / 2, y - away / 2, x + away / 2, y + away / 2]);
+  const taken = names.map(({ at: [x, y], away }) => (
+    [x - away / 2, y - away / 2, x + away / 2, y + away / 2]));
   const free = (box) => box[0] >= 0 && box[2] <= SIZE && box[1] >= 0 && box[3] <= SIZE &&
     taken.every((t) => box[2] <= t[0] || t[2] <= box[0] || box[3] <= t[1] || t[3] <= box[1]);
   return names.flatMap(({ w, at: [x, y], away, class: kind }) => {
     const wide = w.length * LETTER;
-    const places = [
-      [x + away, y - LINE / 2], [x - away - wide, y - LINE / 2],
-      [x - wide / 2, y - away - LINE], [x - wide / 2, y + away],
+    const beside = y - LINE / 2, places = [ // left edge, upper edge, anchor of the text, its x
+      [x + away, beside, "start", x + away], [x - away - wide, beside, "end", x - away],
+      [x - wide / 2, y - away - LINE, "middle", x], [x - wide / 2, y + away, "middle", x],
     ];
     const found = places.find(([a, b]) => free([a, b, a + wide, b + LINE]));
     if (!found) return [];
-    taken.push([found[0], found[1], found[0] + wide, found[1] + LINE]);
-    return [draw("text", { class: kind, x: found[0], y: found[1] + LINE - 3, textLength: wide }, w)];
+    const [a, b, anchor, from] = found;
+    taken.push([a, b, a + wide, b + LINE]);
+    return [draw("text", { class: kind, x: from, y: b + LINE - 3, "text-anchor": anchor }, w)];
   });
 }
