@@ -110,12 +110,12 @@ def _blanks(model: nn.Module) -> dict[str, Any]:
 
 def _blanks_still(model: nn.Module) -> Figure:
     tokenizer = blank_filling.load_tokenizer()
-    ids = tokenizer(["the state of our union is [MASK]"])["input_ids"]
+    ids = tokenizer(["the state of our union is [MASK], and our people are free."])["input_ids"]
     with torch.inference_mode():
         vectors, weights = model.bert(ids, need_weights=True)
-        shares = model.masked(vectors)[0, -2].softmax(dim=-1)
+        logits = model.masked(vectors)[0]  # (T, V)
     tokens = tokenizer.tokens(ids[0].tolist())
-    best = tokenizer.tokens(shares.topk(3).indices.tolist())
+    best = tokenizer.tokens(logits[tokens.index("[MASK]")].topk(3).indices.tolist())
     title = "[MASK]: " + ", ".join(best)
     return plots.attention_map(
         weights[-1][0].mean(dim=0), tokens, tokens, values=False, title=title

@@ -29,7 +29,7 @@ export class WordMap {
       `${MARKS[i]} ${name} `));
     this.element = make("div", { class: "map" }, this.svg,
       make("p", { class: "key" }, "✚ your word ", "① … its neighbours ", ...key),
-      make("label", { class: "check" }, this.near, "Only where these are"), this.words);
+      make("label", { class: "check" }, this.near, "Zoom in"), this.words);
   }
 
   show(word, near) {

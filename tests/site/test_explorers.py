@@ -64,7 +64,7 @@ def test_each_stands_in_its_chapter(visit, name):
         [name, name]
     ]
     assert page.locator(f"#{name}").count() == 1
-    assert "On the website" not in page.locator("article").text_content()
+    assert "On the website of the book you can" not in page.locator("article").text_content()
     root = opened(page, name)
     root.locator(".live :is(input, canvas, textarea)").first.wait_for()
     assert visitor.errors == visitor.foreign == visitor.failed == []
@@ -106,13 +106,17 @@ def test_the_first_answer_comes_at_once(visit, name):
     assert 0 < min(costs) <= ANSWER
 
 
+def neighbours(root) -> list[tuple[str, float]]:
+    return [(row[1], float(row[3])) for row in rows(root.locator("table.neighbours"))]
+
+
 @pytest.mark.parametrize("typed", ["october", "  Peace ", "1862", "UNKNOWN"])
 def test_neighbours_are_those_of_the_library(visit, typed):
     vocabulary = cbow_sotu.load().vocabulary
     vectors = trained.load(cbow_sotu.RECIPE).tokens.weight.detach()
     root = opened(visit().goto(PAGE), "cbow_sotu")
-    root.get_by_label("Word").fill(typed)
-    root.get_by_label("Word").press("Enter")
+    root.get_by_role("textbox").fill(typed)
+    root.get_by_role("textbox").press("Enter")
     word = typed if typed == "UNKNOWN" else guessing.plain_words(typed)[0]
     cosines = torch.nn.functional.cosine_similarity(vectors[vocabulary.index(word)], vectors)
     values, ids = cosines.topk(11)  # the first is the word itself
@@ -152,7 +156,7 @@ def test_from_word_to_word_by_keys_and_by_the_map(visit):
     assert root.locator(".near.pointed title").text_content() == second
     page.keyboard.press("Enter")
     assert root.locator(".answer strong").text_content() == second
-    assert root.get_by_label("Word").input_value() == second
+    assert root.get_by_role("textbox").input_value() == second
     assert page.evaluate("document.activeElement.closest('table.neighbours') !== null")
     assert f"word={second}" in page.url
     country = root.locator(".group-2 rect, .group-2 path").first
@@ -174,7 +178,7 @@ def test_from_word_to_word_by_keys_and_by_the_map(visit):
 )
 def test_what_has_no_neighbours(visit, typed, says):
     root = opened(visit().goto(PAGE), "cbow_sotu")
-    root.get_by_label("Word").fill(typed)
+    root.get_by_role("textbox").fill(typed)
     root.get_by_role("button", name="Find neighbours").click()
     assert says in root.locator(".answer").text_content()
     assert not root.locator("svg").is_visible()
