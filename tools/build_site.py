@@ -15,6 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 # What a page asks MathJax for: the program, the commands that it loads on demand, the fonts.
 MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2")
+# Scripts that each page has in its head. One more stays where it is: others read it at once.
+LATER = (
+    "doctools",
+    "sphinx_highlight",
+    r"clipboard\.min",
+    "copybutton",
+    "scripts/sphinx-book-theme",
+    "togglebutton",
+    "design-tabs",
+    "book",
+)
 
 
 def prepare_mathjax() -> None:
@@ -31,17 +42,24 @@ def prepare_mathjax() -> None:
             shutil.copy(source / part, target)
 
 
-def drop_icon_script() -> None:
-    """Take out the icons' script: 1.5 MB before each page's text. The style sheet has the icons."""
-    pages = list((BUILD / "html").rglob("*.html"))
-    script = re.compile(r'<script src="[^"]*fontawesome\.js[^"]*"></script>\n?')
-    found = 0
-    for page in pages:
-        text, n = script.subn("", page.read_text(encoding="utf-8"))
+def lighten() -> None:
+    """Take from each page what its text would wait for.
+
+    The icons' script is 1.5 MB, and the style sheet has the icons, too. The other scripts do
+    nothing before the page is there: they may come with it.
+    """
+    icons = re.compile(r'<script src="[^"]*fontawesome\.js[^"]*"></script>\n?')
+    later = re.compile(rf'<script (?=[^>]*src="[^"]*_static/(?:{"|".join(LATER)})\.js)')
+    dropped = deferred = 0
+    for page in (BUILD / "html").rglob("*.html"):
+        text, n = icons.subn("", page.read_text(encoding="utf-8"))
+        dropped += n
+        if "searchtools.js" not in text:  # it calls the others at once
+            text, n = later.subn("<script defer ", text)
+            deferred += n
         page.write_text(text, encoding="utf-8")
-        found += n
-    if not found:
-        raise RuntimeError("the theme loads its icons in another way: see drop_icon_script")
+    if not dropped or not deferred:
+        raise RuntimeError("the theme loads its scripts in another way: see lighten")
     (BUILD / "html" / "_static" / "scripts" / "fontawesome.js").unlink()
 
 
@@ -66,7 +84,7 @@ def main() -> int:
         print(result.stdout)
         print("The site was not built: see the messages above.", file=sys.stderr)
         return result.returncode
-    drop_icon_script()
+    lighten()
     print("The site is built. Open _build/html/index.html")
     return 0
 
