@@ -8,6 +8,8 @@ from toc import PAGES
 
 WEIGHT = 1_500_000  # bytes that come over the line; text comes compressed: see tools/browser.py
 READABLE = 2000  # ms
+# On a machine with ten processes to a core the page waits longer for its turn than for the network.
+TRIES = 6
 # A slow telephone: 1.6 Mbit/s down, 150 ms until an answer begins.
 SLOW = {
     "offline": False,
@@ -56,7 +58,7 @@ def test_weight(site, fresh, page):
 @pytest.mark.parametrize("page", PAGES)
 def test_is_soon_readable(site, browser, page):
     times = []
-    for _ in range(3):  # the smallest: other processes on the machine can only make it longer
+    for _ in range(TRIES):  # the smallest: others on the machine can only make it longer
         context = browser.new_context(viewport={"width": 1400, "height": 900})
         opened = context.new_page()
         opened.add_init_script(WATCH)
