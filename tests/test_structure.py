@@ -42,6 +42,7 @@ RANKS = {
     "heads": 5,
     "worked_examples": 7,
     "linear_functions": 7,
+    "guessing": 7,
     "painting": 7,
     "speakers": 7,
     "few_labels": 7,

@@ -1,10 +1,12 @@
 """A real browser and a small server for the built site: for the browser tests and the pictures."""
 
+import gzip
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -56,15 +58,37 @@ def open_browser() -> Iterator[Browser]:
         browser.close()
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class _Handler(SimpleHTTPRequestHandler):
+    """Sends text compressed, as the hosts of static sites do; what is compressed as it is."""
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        text = path.suffix in (".html", ".css", ".js", ".json", ".svg") and path.is_file()
+        if not text or "gzip" not in self.headers.get("Accept-Encoding", ""):
+            super().do_GET()
+            return
+        body = _compressed(path, path.stat().st_mtime_ns)
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", self.guess_type(str(path)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Last-Modified", self.date_time_string(path.stat().st_mtime))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *args) -> None:
         pass
+
+
+@cache
+def _compressed(path: Path, changed: int) -> bytes:
+    return gzip.compress(path.read_bytes())
 
 
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Serve a folder on a free port of this machine alone; gives the address, without a slash."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -41,9 +41,6 @@
   document.addEventListener("DOMContentLoaded", () => {
     const site = new URL(document.documentElement.dataset.content_root, location.href);
     for (const root of document.querySelectorAll("[data-explorer]")) {
-      const still = document.createElement("img");
-      Object.assign(still, { className: "still", alt: root.dataset.alt });
-      still.src = new URL(`explorers/stills/${root.dataset.explorer}.png`, site);
       const start = document.createElement("button");
       Object.assign(start, { className: "start", textContent: root.dataset.button });
       start.addEventListener("click", async () => {
@@ -52,13 +49,16 @@
           const page = await import(new URL("explorers/page.js", site));
           await page.open(root);
         } catch {
-          start.replaceWith("The model cannot be fetched here: from a folder of files " +
-            "browsers load none. On a web server this page has it.");
+          start.replaceWith("The model could not be fetched, so that only the picture is here. " +
+            "From a folder of files browsers fetch nothing: see this page on a web server.");
         }
       });
-      root.append(start, still);
+      root.prepend(start);
       // A shared link opens its explorer.
-      if (location.hash.startsWith(`#${root.dataset.explorer}?`)) start.click();
+      if (location.hash.startsWith(`#${root.dataset.explorer}?`)) {
+        start.click();
+        root.scrollIntoView();
+      }
     }
   });
 })();

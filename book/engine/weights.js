@@ -10,9 +10,18 @@ function halfToNumber(bits) {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
+// There are only 65,536 of them: a model has millions.
+const HALVES = Float32Array.from({ length: 2 ** 16 }, (_, bits) => halfToNumber(bits));
+
+function fromHalves(halves) {
+  const numbers = new Float32Array(halves.length);
+  for (let i = 0; i < halves.length; i++) numbers[i] = HALVES[halves[i]];
+  return numbers;
+}
+
 const READERS = {
   F32: (buffer) => new Float32Array(buffer),
-  F16: (buffer) => Float32Array.from(new Uint16Array(buffer), halfToNumber),
+  F16: (buffer) => fromHalves(new Uint16Array(buffer)),
 };
 
 export class Weights {

@@ -31,6 +31,7 @@ export class AttentionView {
   }
 
   choose(layer, head) {
+    this.table.classList.remove("speaking");
     Object.assign(this, { layer: Number(layer), head: head === MEAN ? MEAN : Number(head) });
     this.draw();
     this.onChange();
@@ -71,7 +72,8 @@ export class AttentionView {
       make("thead", {}, make("tr", {}, make("td", {}),
         ...this.columns.map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", {}, ...this.rows.map((_, t) => make("tr",
-        { class: t === this.row ? "pointed" : null, onpointerenter: () => this.point(t) },
+        { class: t === this.row ? "turn pointed" : "turn", style: `--turn: ${t}`,
+          onpointerenter: () => this.point(t) },
         make("th", { scope: "row" }, button(t)), ...this.columns.map((_, s) => cell(t, s))))));
     this.say();
   }
@@ -87,6 +89,11 @@ export class AttentionView {
       button.tabIndex = i === t ? 0 : -1;
     });
     this.say();
+  }
+
+  // Let the rows come one after the other, unless the reader wants no motion: the style has it.
+  speak() {
+    this.table.classList.add("speaking");
   }
 
   key(event, t) {

@@ -15,7 +15,7 @@ export function start(root, { weights, config, letters, phonemes, bos, eos }, { 
     type: "text", value: given.word ?? "attention", maxlength: longest, autocomplete: "off",
     autocapitalize: "off", spellcheck: "false",
   });
-  const said = make("p", { class: "answer", "aria-live": "polite" });
+  const said = make("p", { class: "answer speaking", "aria-live": "polite" });
   const view = new AttentionView("Phonemes (rows) look at letters (columns)", { onChange: save });
   const form = make("form", { class: "fields", onsubmit: (e) => { e.preventDefault(); say(); } },
     field("Word", input), make("button", { type: "submit" }, "Say it"));
@@ -36,13 +36,16 @@ export function start(root, { weights, config, letters, phonemes, bos, eos }, { 
     model.encode(source.encode(word));
     const steps = [...write(model, [bos], { maxNew: longest, eos })];
     const names = steps.map((step) => (step.token === eos ? "end" : phonemes[step.token]));
-    said.replaceChildren(make("strong", {}, word), " → ", names.filter((n) => n !== "end").join(" "));
+    const sounds = names.filter((n) => n !== "end").flatMap((name, t) =>
+      [" ", make("span", { class: "turn", style: `--turn: ${t}` }, name)]);
+    said.replaceChildren(make("strong", {}, word), " →", ...sounds);
     const layers = steps[0].crossWeights.map((heads, layer) => heads.map((_, head) => ({
       row: (t) => steps[t].crossWeights[layer][head].row(0),
     })));
     view.element.hidden = false;
     view.row = null;
     view.show(names, [...word], layers, first);
+    view.speak();
     save();
   }
 

@@ -12,7 +12,11 @@ export function readState(name) {
 
 export function writeState(name, state) {
   const query = new URLSearchParams(Object.entries(state).map(([k, v]) => [k, String(v)]));
-  history.replaceState(null, "", `#${name}?${query}`);
+  try {
+    history.replaceState(null, "", `#${name}?${query}`);
+  } catch (error) { // some browsers allow a hundred changes in half a minute
+    console.warn(error);
+  }
 }
 
 // The weights, the configuration and the vocabularies of a model.
@@ -21,8 +25,12 @@ async function fetchModel(base, name, onProgress) {
   if (!response.ok) throw new Error(`${name}.json: ${response.status}`);
   const about = await response.json();
   const buffer = await fetchBuffer(new URL(`models/${name}.safetensors`, base), onProgress);
-  return { ...about, weights: new Weights(buffer) };
+  const came = performance.now();
+  return { ...about, weights: new Weights(buffer), came };
 }
+
+// When the browser has drawn what stands on the page now.
+const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 // Put the explorer into its place. root is the element with data-explorer.
 export async function open(root) {
@@ -47,6 +55,8 @@ export async function open(root) {
     told.replaceWith(live);
     root.dataset.runs = "yes";
     live.querySelector("input, textarea, canvas")?.focus({ preventScroll: true });
+    await drawn();
+    performance.measure(`${name}: first answer`, { start: model.came });
   } catch (error) {
     console.warn(error);
     told.replaceChildren("The model could not be fetched, so that only the picture is here. " +

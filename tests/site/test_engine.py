@@ -260,6 +260,21 @@ def test_draws_follow_the_shares(run):
     assert [round(n / 20000, 1) for n in counts] == [0.1, 0.6, 0.3]
 
 
+def test_neighbours(run):
+    table = torch.randn(13, 7, generator=torch.Generator().manual_seed(4))
+    table[11] = 0  # has no direction
+    table[4] = -table[9]
+    body = """const table = e.Matrix.of(given.table);
+        return [e.cosines(table, given.id), e.nearest(table, given.id, 5)];"""
+    found, near = run(None, body, table=table.tolist(), id=9)
+    cosines = torch.nn.functional.cosine_similarity(table[9], table)
+    same(found, cosines, 1e-6)
+    cosines[9] = -2  # not the word itself
+    values, ids = cosines.topk(5)
+    assert [n["id"] for n in near] == ids.tolist()
+    same([n["cosine"] for n in near], values, 1e-6)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
