@@ -9,7 +9,7 @@ from attnbook.metrics.counts import bits_per_character
 from attnbook.models.gpt import GPT, GPTConfig
 from attnbook.optimizers import muon
 from attnbook.trained.recipe import Recipe
-from attnbook.training import evaluate, train
+from attnbook.training import evaluate, linear_decay, train
 from attnbook.writing import settings
 
 CONFIG = GPTConfig(
@@ -22,14 +22,7 @@ CONFIG = GPTConfig(
     positions="rotary",
     activation="squared_relu",
 )
-STEPS, COOLING, B, T = 650, 150, 16, 128
-
-
-def _schedule(done: float) -> float:
-    """Down slowly, as if to 0 at step 1,800, and over the last steps quickly."""
-    step = STEPS * done
-    slow = 1 - step / 1_800
-    return slow if step < STEPS - COOLING else slow * (STEPS - step) / COOLING
+STEPS, B, T = 1500, 16, 128
 
 
 def _build() -> GPT:
@@ -48,7 +41,7 @@ def _fit(model: nn.Module, checkpoint: Path) -> list[float]:
         steps=STEPS,
         lr=0.01,
         optimizer=muon(model, momentum=0.9),
-        schedule=_schedule,
+        schedule=linear_decay(),
         device="cpu",
         checkpoint=checkpoint,
         every=50,
