@@ -2,6 +2,7 @@
 
 import pytest
 
+from attnbook import trained
 from attnbook.trained import own_sentiment
 
 
@@ -27,3 +28,10 @@ def test_the_rate_is_chosen_by_the_validation_side_and_the_test_side_is_kept(mon
     wanted += [("own sizes, random", n, n / 1e5 + 3e-3) for n in (100, 400, 1600, 8000)]
     assert [tuple(row.values()) for row in kept["rows"]] == wanted
     assert {n for _, n, lr in asked if lr == 3e-4} == {400}
+
+
+def test_a_kept_row_computed_again():
+    kept = trained.about(own_sentiment.RECIPE)["results"]
+    (row,) = [r for r in kept["rows"] if (r["start"], r["labels"]) == ("own", 100)]
+    _, accuracy = own_sentiment.fine_tuned("own", 100, kept["rates"]["own"])
+    assert accuracy == pytest.approx(row["accuracy"], abs=0.02)
