@@ -52,7 +52,7 @@ def check(task, function, hidden=None, answers=None):
         return points
     if faults:
         raise AssertionError("\n" + "\n".join(faults))
-    says = ", ".join(entry["says"] for entry in properties)
+    says = "; ".join(entry["says"] for entry in properties)
     own = any("of" in case for entry in properties for case in entry["cases"])
     if own:  # the right numbers of a student do not go out
         print(f"✓ {task}: the form is right ({says}). The numbers are checked at the grading.")

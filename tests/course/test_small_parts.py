@@ -56,7 +56,10 @@ def test_locked_cells_are_not_taken_from_the_student(tmp_path):
         ("x = 5 % 3", "x = 5 % 3"),
         ("%matplotlib inline\nx = 1", "pass\nx = 1"),
         ("if x:\n    !ls\ny = 1", "if x:\n    pass\ny = 1"),
-        ("%%time\nx = 1", "pass"),
+        ("%%time\nx = 1", "x = 1"),
+        ("\n%%capture out\n%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("%%timeit\nx = 1", "pass"),
+        ("%%bash\nls", "pass"),
         ("def f(:", "def f(:"),
     ],
 )
