@@ -52,7 +52,12 @@ def check(task, function, hidden=None, answers=None):
         return points
     if faults:
         raise AssertionError("\n" + "\n".join(faults))
-    print(f"✓ {task}: the public tests pass ({', '.join(e['says'] for e in properties)})")
+    says = "; ".join(entry["says"] for entry in properties)
+    own = any("of" in case for entry in properties for case in entry["cases"])
+    if own:  # the right numbers of a student do not go out
+        print(f"✓ {task}: the form is right ({says}). The numbers are checked at the grading.")
+    else:
+        print(f"✓ {task}: the public tests pass ({says})")
     return None
 
 
@@ -62,6 +67,8 @@ def judge(function, case, done, answers):
     if key not in done:
         try:
             done[key] = plain(function(*map(tensor, case["args"])))
+        except NotImplementedError as error:  # torch raises it, too, and says why
+            done[key] = f"NotImplementedError: {error}" if str(error) else "not done yet"
         except Exception as error:
             done[key] = f"{type(error).__name__}: {error}"
     got = done[key]
@@ -73,8 +80,16 @@ def judge(function, case, done, answers):
         got = compare(got, expected, case.get("tolerance", TOLERANCE))
     if got is None:
         return None
-    shown = "".join(f"  given   {describe(arg)}\n" for arg in case["args"])
+    named = zip(names(function, len(case["args"])), case["args"], strict=True)
+    shown = "".join(f"  {name:<7} {describe(arg)}\n" for name, arg in named)
     return f"{shown}  {got}"
+
+
+def names(function, count):
+    """What the function calls its arguments, as far as that can be told."""
+    code = getattr(function, "__code__", None)
+    found = code.co_varnames[: code.co_argcount] if code else ()
+    return found if len(found) == count else ["given"] * count
 
 
 def tensor(arg):
@@ -123,6 +138,10 @@ def compare(got, expected, tolerance=TOLERANCE):
         return f"one result is wanted, and {len(got['parts'])} came back"
     shape = expected.get("shape", [len(expected.get("labels", ()))])
     if got["shape"] != shape:
+        if not shape:
+            return (
+                f"a single number is wanted, and a result of shape {tuple(got['shape'])} came back"
+            )
         return f"shape {tuple(got['shape'])} instead of {tuple(shape)}"
     if "labels" in expected:
         pairs = zip(got["data"], expected["labels"], strict=True)
@@ -137,7 +156,8 @@ def compare(got, expected, tolerance=TOLERANCE):
         wanted = expected["data"][i] if "data" in expected else value
         # The negation also catches what is not a number.
         if not abs(value - wanted) <= tolerance * max(1.0, abs(wanted)):
-            return f"{value:.4g} instead of {wanted:.4g} at {place(i, shape)}"
+            where = f" at {place(i, shape)}" if shape else ""
+            return f"{value:.4g} instead of {wanted:.4g}{where}"
     return None
 
 

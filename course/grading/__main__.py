@@ -26,12 +26,15 @@ OUT = ROOT / "grades"  # not in build: marks entered by hand are kept there
 
 
 def guess(folder: Path) -> str:
-    """The assignment: the only one there is, or the one that the notebooks are named after."""
+    """The assignment that the notebooks are named after."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"SUBMISSIONS={folder} is no folder")
     names = checks.names()
-    stems = [path.stem for path in folder.rglob("*.ipynb")] if folder.is_dir() else []
-    found = names if len(names) == 1 else [n for n in names if any(s.endswith(n) for s in stems)]
+    stems = [path.stem for path in folder.rglob("*.ipynb")]
+    found = [name for name in names if any(name in stem for stem in stems)]
     if len(found) != 1:
-        raise ValueError(f"say which assignment: ASSIGNMENT=one of {', '.join(names)}")
+        there = f"there are notebooks of {len(found)} assignments" if found else "no name tells it"
+        raise ValueError(f"{there}: add ASSIGNMENT=, one of {', '.join(found or names)}")
     return found[0]
 
 
@@ -138,6 +141,11 @@ def main(arguments: list[str] | None = None) -> int:
         found = submissions.find(given.submissions, assignment.name)
         out = given.out / assignment.name
         entered = report.marks(out, assignment)
+        if gone := sorted(set(entered) - {submission.folder for submission in found}):
+            raise ValueError(
+                f"{out / report.GRADES} has marks of {', '.join(gone)}, whose submissions are not "
+                f"in {given.submissions}. Put all into one folder, or move that table away"
+            )
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

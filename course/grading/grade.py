@@ -188,7 +188,9 @@ def _fault(
         fault = handout.compare(got, expected, case.get("tolerance", handout.TOLERANCE))
         if fault is not None:
             if task.answers is not None:  # the right number is not told: it can be handed in again
-                return f"not what the numbers of {submission.student} give"
+                who = submission.student
+                hint = f": does the notebook say STUDENT = {who!r}?" if plan.variants else ""
+                return f"not what the numbers of {who} give{hint}"
             return f"{_shapes(case['args'])}{fault}"
     return None
 

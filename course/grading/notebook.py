@@ -59,7 +59,10 @@ def runnable(code: str) -> str:
     try:
         compile(code, "<cell>", "exec")
     except SyntaxError:
-        if code.lstrip().startswith("%%"):
+        first, _, rest = code.lstrip().partition("\n")
+        if re.match(r"%%(time|capture)\b", first):  # these run the cell's Python in the notebook
+            return runnable(rest)
+        if first.startswith("%%"):
             return "pass"
         return re.sub(r"^([ \t]*)[%!].*$", r"\1pass", code, flags=re.MULTILINE)
     except ValueError:  # a zero byte

@@ -114,11 +114,14 @@ def feedback(assignment: Assignment, result: dict[str, Any], by_hand: dict[str, 
     """The page of one student. All that came from a submission is escaped."""
     rows = []
     for task in result["tasks"]:
+        reasons = {entry["why"] for entry in task["lost"]}
         lost = "".join(
             f"<li>−{entry['points']}: {_safe(entry['says'])}.<br>{_safe(entry['why'])}</li>"
             for entry in task["lost"]
         )
         text = f"<ul>{lost}</ul>" if lost else "all properties hold"
+        if len(reasons) == 1 and not task["points"]:  # nothing holds, for one reason: not done, say
+            text = _safe(*reasons)
         rows.append((task["name"], f"{task['points']} of {task['of']}", text))
     for task in assignment.by_hand:
         mark = by_hand.get(task.name)

@@ -2,8 +2,11 @@
 
 import csv
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from course import checks
 
 ROSTER = "roster.csv"
 
@@ -25,7 +28,8 @@ def find(folder: Path, assignment: str) -> list[Submission]:
     """One for each folder, or each notebook that lies there itself, in order of name.
 
     A file `roster.csv` beside them (columns folder, student, name, email) says which student a
-    folder belongs to; without it, the folder's name is the student's id.
+    folder belongs to; without it, the folder's name is the student's id. Notebooks that are named
+    after another assignment do not count.
 
     Raises:
         FileNotFoundError: no such folder, or nothing in it.
@@ -34,18 +38,19 @@ def find(folder: Path, assignment: str) -> list[Submission]:
     if not folder.is_dir():
         raise FileNotFoundError(f"SUBMISSIONS={folder} is no folder")
     roster = _roster(folder / ROSTER)
+    copy = r"(?: ?\(\d+\)|-\d+)?"  # what a browser or a platform puts behind the name
     found = []
     for entry in sorted(folder.iterdir()):
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
             key, (notebook, notes) = entry.name, _choose(entry, assignment)
-        elif entry.suffix == ".ipynb":
-            key = re.sub(rf"[ _-]*{re.escape(assignment)}$", "", entry.stem) or entry.stem
+        elif entry.suffix == ".ipynb" and not _of_another(entry, assignment):
+            key = re.sub(rf"[ _-]*{re.escape(assignment)}{copy}$", "", entry.stem) or entry.stem
             notebook, notes = (entry, []) if not entry.is_symlink() else (None, ["a link"])
         else:
             continue
-        row = roster.get(key, {})
+        row = roster.get(_end(key), {})
         found.append(
             Submission(
                 key, row.get("student") or key, notebook, notes,
@@ -57,7 +62,19 @@ def find(folder: Path, assignment: str) -> list[Submission]:
     students = [submission.student for submission in found]
     if twice := {s for s in students if students.count(s) > 1}:
         raise ValueError(f"more than one submission of {', '.join(sorted(twice))}")
+    there = {_end(submission.folder) for submission in found}
+    if absent := [row["folder"] for key, row in roster.items() if key not in there]:
+        print(f"{ROSTER} names what is not there: {', '.join(absent)}", file=sys.stderr)
     return found
+
+
+def _of_another(path: Path, assignment: str) -> bool:
+    return assignment not in path.stem and any(name in path.stem for name in checks.names())
+
+
+def _end(folder: str) -> str:
+    """Moodle's folders end in "_"; the files that it gives without folders go on behind it."""
+    return folder.rstrip(" _-")
 
 
 def _choose(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
@@ -71,6 +88,7 @@ def _choose(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
         and not path.is_symlink()
         and path.resolve().is_relative_to(folder.resolve())
         and ".ipynb_checkpoints" not in path.parts
+        and not _of_another(path, assignment)
     ]
     named = [path for path in files if path.stem == assignment]
     if named:
@@ -87,8 +105,9 @@ def _choose(folder: Path, assignment: str) -> tuple[Path | None, list[str]]:
 def _roster(path: Path) -> dict[str, dict[str, str]]:
     if not path.is_file():
         return {}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    semicolons = lines and ";" in lines[0]  # Excel's
+    rows = list(csv.DictReader(lines, delimiter=";" if semicolons else ","))
     if rows and "folder" not in rows[0]:
         raise ValueError(f"{ROSTER} needs the columns folder, student, name and email")
-    return {row["folder"]: {k: v or "" for k, v in row.items() if k} for row in rows}
+    return {_end(row["folder"]): {k: v or "" for k, v in row.items() if k} for row in rows}

@@ -94,7 +94,24 @@ def test_a_failed_public_test_says_property_input_and_difference():
         space["check"]("softmax", lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True))
     said = str(caught.value)
     assert "✗ large scores do not overflow" in said
-    assert "given   [1000.0, 1001.0, -1000.0]" in said
+    assert "scores  [1000.0, 1001.0, -1000.0]" in said
     assert "nan instead of 0.2" in said
     assert "small scores" not in said
     space["check"]("softmax", lambda scores: torch.softmax(scores, -1))
+
+
+def test_what_public_tests_say_of_no_answer_and_of_ones_own_numbers(capsys):
+    space: dict = {}
+    exec(release.handout_text(checks.load("05_bert")), space)
+
+    def undone():
+        raise NotImplementedError
+
+    with pytest.raises(AssertionError, match="not done yet"):
+        space["check"]("by_hand", undone)
+    with pytest.raises(AssertionError, match="a single number is wanted"):
+        space["check"]("by_hand", lambda: ([0.5, 0.5], [0.7], [3, 4]))
+    space["check"]("by_hand", lambda: ([0.5, 0.5], 0.7, [3, 4]))  # wrong, but of the right form
+    assert "numbers are checked at the grading" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="given   "):  # its arguments have no names
+        space["check"]("senses", lambda *vectors: 0.1)

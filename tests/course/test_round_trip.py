@@ -259,6 +259,17 @@ def test_a_fault_of_the_grader_stops_no_other_and_is_not_kept(tmp_path, monkeypa
 def test_what_is_asked_wrongly_is_said(tmp_path, capsys):
     assert command.main([str(tmp_path / "none")]) == 2
     assert "is no folder" in capsys.readouterr().err
+    for name in ("01_attention", "05_bert"):
+        (tmp_path / f"ann_{name}.ipynb").write_text("{}")
+    assert command.main([str(tmp_path)]) == 2
+    assert "notebooks of 2 assignments: add ASSIGNMENT=, one of" in capsys.readouterr().err
+    marked = tmp_path / "out" / "05_bert" / "grades.csv"
+    marked.parent.mkdir(parents=True)
+    marked.write_text("folder,explain\nbob,3\n")
+    asked = [str(tmp_path), "--assignment", "05_bert", "--out", str(tmp_path / "out")]
+    assert command.main(asked) == 2  # a table without bob would lose his mark
+    assert "has marks of bob" in capsys.readouterr().err
+    assert "bob,3" in marked.read_text()
     (tmp_path / "a").mkdir()
     assert command.main([str(tmp_path), "--assignment", "9_none"]) == 2
     assert "there is no assignment '9_none'" in capsys.readouterr().err

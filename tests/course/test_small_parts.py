@@ -56,7 +56,10 @@ def test_locked_cells_are_not_taken_from_the_student(tmp_path):
         ("x = 5 % 3", "x = 5 % 3"),
         ("%matplotlib inline\nx = 1", "pass\nx = 1"),
         ("if x:\n    !ls\ny = 1", "if x:\n    pass\ny = 1"),
-        ("%%time\nx = 1", "pass"),
+        ("%%time\nx = 1", "x = 1"),
+        ("\n%%capture out\n%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("%%timeit\nx = 1", "pass"),
+        ("%%bash\nls", "pass"),
         ("def f(:", "def f(:"),
     ],
 )
@@ -87,6 +90,23 @@ def test_folders_of_all_kinds(tmp_path):
     (tmp_path / "roster.csv").write_text("folder,student\nbob,ann\n")
     with pytest.raises(ValueError, match="more than one submission of ann"):
         submissions.find(tmp_path, "01_attention")
+
+
+def test_other_assignments_copies_and_rosters(tmp_path, capsys):
+    for path in ("ann/01_attention.ipynb", "ann/05_bert.ipynb", "bob/05_bert(1).ipynb",
+                 "carl_01_attention (2).ipynb", "carl_05_bert.ipynb",
+                 "Eve Ng_7_assignsubmission_file_01_attention.ipynb"):  # fmt: skip
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("{}")
+    (tmp_path / "roster.csv").write_text(
+        "folder;student;name;email\nEve Ng_7_assignsubmission_file_;eve;Eve Ng;\nfred;f;Fred;\n"
+    )
+    found = {s.student: s for s in submissions.find(tmp_path, "01_attention")}
+    assert set(found) == {"ann", "bob", "carl", "eve"}
+    assert found["ann"].notebook == tmp_path / "ann/01_attention.ipynb"
+    assert found["bob"].notebook is None  # what he handed in is another assignment
+    assert found["eve"].name == "Eve Ng"
+    assert capsys.readouterr().err == "roster.csv names what is not there: fred\n"
 
 
 # What a process says
@@ -134,6 +154,7 @@ def numbers(*data):
          "66.7% right, and at least 70% are wanted"),
         (numbers(0.4, 0.4), {"shape": [2], "sum": 1}, "the sum is 0.800, not 1"),
         (numbers(float("nan"), 1.0), {"shape": [2]}, "nan instead of nan at [0]"),
+        ({"shape": [], "data": [3.0]}, {"shape": [], "data": [4.0]}, "3 instead of 4"),
     ],
 )  # fmt: skip
 def test_compare(got, expected, fault):
@@ -189,3 +210,11 @@ def test_tables_and_pages_are_safe_and_marks_come_back(tmp_path):
             report.marks(tmp_path, FIRST)
     with (tmp_path / "canvas.csv").open(newline="", encoding="utf-8") as file:
         assert next(csv.DictReader(file))[FIRST.title] == "5.5"
+
+
+def test_one_reason_for_a_whole_task_is_said_once():
+    lost = [{"says": f"p{i}", "points": 1, "why": "not done"} for i in range(2)]
+    for points, times in ((0, 1), (1, 2)):
+        task = {"name": "softmax", "points": points, "of": 3, "lost": lost}
+        page = report.feedback(FIRST, RESULT | {"tasks": [task]}, {})
+        assert page.count("not done") == times
