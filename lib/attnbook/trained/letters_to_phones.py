@@ -1,4 +1,4 @@
-"""The encoder-decoder of the chapter on cross-attention, trained for twelve epochs."""
+"""The encoder-decoder of the chapter on cross-attention, trained for thirty epochs."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from attnbook.pronouncing import (
 from attnbook.trained.recipe import Recipe
 from attnbook.training import linear_decay, train
 
-_EPOCHS, _SIZE = 12, 256
+_EPOCHS, _SIZE = 30, 256
 
 
 def _sides() -> tuple[list[cmudict.Entry], ...]:
