@@ -7,26 +7,16 @@ import pytest
 from toc import PAGES
 
 WEIGHT = 1_500_000  # bytes that come over the line; text comes compressed: see tools/browser.py
-READABLE = 2000  # ms
-# On a machine with ten processes to a core the page waits longer for its turn than for the network.
-TRIES = 6
+READABLE = 2.0  # seconds
 # A slow telephone: 1.6 Mbit/s down, 150 ms until an answer begins.
-SLOW = {
-    "offline": False,
-    "latency": 150,
-    "downloadThroughput": 1.6e6 / 8,
-    "uploadThroughput": 750e3 / 8,
-}
-# Says when the first text of the page has been there for the reader to see.
-WATCH = """
-    const look = () => {
-        const text = document.querySelector("article p, article h1");
-        const painted = performance.getEntriesByName("first-contentful-paint").length;
-        if (painted && text && text.getClientRects().length) window.readable = performance.now();
-        else requestAnimationFrame(look);
-    };
-    look();
-"""
+BYTES_A_SECOND, ROUND = 1.6e6 / 8, 0.15
+# The connection, the page, its styles, and a style that one of these asks for.
+ROUNDS = 4
+# What the browser fetches before it paints the first text: the page, and what blocks it.
+BLOCKING = """() => [
+    performance.getEntriesByType("navigation")[0],
+    ...performance.getEntriesByType("resource").filter(r => r.renderBlockingStatus === "blocking"),
+].map((entry) => [entry.name, entry.transferSize])"""
 
 
 @pytest.fixture
@@ -56,20 +46,13 @@ def test_weight(site, fresh, page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_is_soon_readable(site, browser, page):
-    times = []
-    for _ in range(TRIES):  # the smallest: others on the machine can only make it longer
-        context = browser.new_context(viewport={"width": 1400, "height": 900})
-        opened = context.new_page()
-        opened.add_init_script(WATCH)
-        network = context.new_cdp_session(opened)
-        network.send("Network.enable")
-        network.send("Network.emulateNetworkConditions", SLOW)
-        opened.goto(f"{site}/{page}.html", wait_until="commit")
-        opened.wait_for_function("window.readable", timeout=60_000)
-        times.append(opened.evaluate("window.readable"))
-        context.close()
-        if times[-1] <= READABLE:
-            break
-    print(f"{page}: {min(times):.0f} ms")
-    assert min(times) <= READABLE
+def test_is_soon_readable(site, fresh, page):
+    """By what must be there first, not by the clock, which also tells how busy the machine is."""
+    opened, _ = fresh
+    opened.goto(f"{site}/{page}.html", wait_until="load")
+    files = opened.evaluate(BLOCKING)
+    assert any(".css" in name for name, _ in files)
+    assert all(size > 0 for _, size in files)
+    seconds = ROUNDS * ROUND + sum(size for _, size in files) / BYTES_A_SECOND
+    print(f"{page}: {seconds:.2f} s for {len(files)} files")
+    assert seconds <= READABLE
