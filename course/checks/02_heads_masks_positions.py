@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course.checks import Assignment, Property, Task, case
+from course.checks import Assignment, Property, Task, at_least, case, normal, only, own_part
 
 # The plain way, number by number
 
@@ -104,30 +104,15 @@ def multi_head(x, w_q, w_k, w_v, w_o, H, mask):
 # The cases
 
 
-def normal(rng, *shape):
-    return rng.normal(size=shape).round(2)
-
-
-def only(part, reference):
-    """The reference's results, all but one of them taken out."""
-
-    def alone(*args):
-        return tuple(x if i == part else None for i, x in enumerate(reference(*args)))
-
-    return alone
-
-
 def by_hand_cases(rng, public):
-    def part(i, form):
-        parts = [None, None, None]
-        parts[i] = form
-        return [{"args": [], "of": [j == i for j in range(3)], "tolerance": 0.003,
-                 "expected": {"parts": parts}}]  # fmt: skip
-
     return [
-        Property("four scores, two a head", 1, part(0, {"shape": [4]})),
-        Property("four weights: those of a head sum to 1", 1, part(1, {"shape": [4], "sum": 2})),
-        Property("the outputs of both heads, joined: four numbers", 2, part(2, {"shape": [4]})),
+        Property("four scores, two a head", 1, own_part(0, 3, {"shape": [4]})),
+        Property(
+            "four weights: those of a head sum to 1", 1, own_part(1, 3, {"shape": [4], "sum": 2})
+        ),
+        Property(
+            "the outputs of both heads, joined: four numbers", 2, own_part(2, 3, {"shape": [4]})
+        ),
     ]
 
 
@@ -136,7 +121,7 @@ def heads_cases(rng, public):
     args = normal(rng, B, T, H * d), normal(rng, B, H, T, d)
 
     def part(i):
-        return [case(only(i, split_and_join), *args)]
+        return [case(only(split_and_join, i), *args)]
 
     return [
         Property("split: head h gets its own columns of every place", 2, part(0)),
@@ -150,7 +135,7 @@ def masks_cases(rng, public):
     lengths[0] = T if public else 0
 
     def part(i):
-        return [case(only(i, make_masks), lengths, T, width)]
+        return [case(only(make_masks, i), lengths, T, width)]
 
     return [
         Property("causal: the past and the place itself, not the future", 1, part(0)),
@@ -181,7 +166,7 @@ def rotary_cases(rng, public):
     def cases(part, d=d, shape=()):
         args = normal(rng, *shape, T, d), normal(rng, *shape, S, d)
         at = rng.permutation(high)[:T], rng.permutation(high)[:S]
-        return [case(only(part, rotary_scores), *args, *at, base)]
+        return [case(only(rotary_scores, part), *args, *at, base)]
 
     leading = (2, 1) if public else (2, 3)
     return [
@@ -201,7 +186,7 @@ def multi_head_cases(rng, public):
 
     def cases(part, mask, H=H, shape=(B, T)):
         matrices = [normal(rng, D, D) for _ in range(4)]
-        return [case(only(part, multi_head), normal(rng, *shape, D), *matrices, H, mask)]
+        return [case(only(multi_head, part), normal(rng, *shape, D), *matrices, H, mask)]
 
     return [
         Property("one head", 1, cases(0, causal | True, 1)),
@@ -226,14 +211,16 @@ def sentences(rng, n):
 def before_cases(rng, public):
     (x, y), (new, labels) = sentences(rng, 1000), sentences(rng, 400 if public else 600)
     ids = rng.permutation(WORDS)  # else the rule could be written down
-    args = case(lambda *_: None, ids[x], y, ids[new])["args"]
-
-    def at_least(share):
-        return [{"args": args, "expected": {"labels": labels.tolist(), "at_least": share}}]
 
     return [
-        Property("better than without order: at least 65 % right", 2, at_least(0.65)),
-        Property("the order is known: at least 90 % right", 3, at_least(0.9)),
+        Property(
+            "better than without order: at least 65 % right",
+            2,
+            at_least(0.65, labels, ids[x], y, ids[new]),
+        ),
+        Property(
+            "the order is known: at least 90 % right", 3, at_least(0.9, labels, ids[x], y, ids[new])
+        ),
     ]
 
 

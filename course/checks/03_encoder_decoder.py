@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course.checks import Assignment, Property, Task, case
+from course.checks import Assignment, Property, Task, at_least, case, normal, own_part
 
 # The plain way, number by number
 
@@ -100,24 +100,16 @@ def by_hand(numbers):
 # The cases
 
 
-def normal(rng, *shape):
-    return rng.normal(size=shape).round(2)
-
-
 def by_hand_cases(rng, public):
-    def part(i, form):
-        parts = [None, None, None, None]
-        parts[i] = form
-        return [{"args": [], "of": [j == i for j in range(4)], "tolerance": 0.003,
-                 "expected": {"parts": parts}}]  # fmt: skip
-
     return [
-        Property("a mean and a standard deviation", 1, part(0, {"shape": [2]})),
+        Property("a mean and a standard deviation", 1, own_part(0, 4, {"shape": [2]})),
         Property(
-            "the layer norm of the word, which sums to 0", 1, part(1, {"shape": [4], "sum": 0})
+            "the layer norm of the word, which sums to 0",
+            1,
+            own_part(1, 4, {"shape": [4], "sum": 0}),
         ),
-        Property("word and update, added up: four numbers", 1, part(2, {"shape": [4]})),
-        Property("post-norm, which sums to 0", 1, part(3, {"shape": [4], "sum": 0})),
+        Property("word and update, added up: four numbers", 1, own_part(2, 4, {"shape": [4]})),
+        Property("post-norm, which sums to 0", 1, own_part(3, 4, {"shape": [4], "sum": 0})),
     ]
 
 
@@ -253,15 +245,16 @@ def train_cases(rng, public):
     seen = {tuple(row) for row in rows[:1500].tolist()}
     unseen = np.array([row for row in rows[1500:].tolist() if tuple(row) not in seen])
     prompts, secret = unseen[:, : PLACES + 1], unseen[:, PLACES + 1 : -1]
-    args = case(lambda *_: None, rows[:1500], prompts)["args"]
-    wanted = {"shape": list(secret.shape), "labels": secret.ravel().tolist()}
-
-    def at_least(share):
-        return [{"args": args, "expected": wanted | {"at_least": share}}]
 
     return [
-        Property("better than letters in any order: at least 40 % right", 2, at_least(0.4)),
-        Property("the code is found: at least 90 % right", 3, at_least(0.9)),
+        Property(
+            "better than letters in any order: at least 40 % right",
+            2,
+            at_least(0.4, secret, rows[:1500], prompts),
+        ),
+        Property(
+            "the code is found: at least 90 % right", 3, at_least(0.9, secret, rows[:1500], prompts)
+        ),
     ]
 
 

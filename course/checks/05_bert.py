@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from course.checks import Assignment, Property, Task, array, case, expected
+from course.checks import Assignment, Property, Task, at_least, case, only, own_part
 
 PAD, UNK, CLS, SEP, MASK = range(5)  # ids from 5 on are words
 IGNORE = -100
@@ -92,21 +92,11 @@ def by_hand(numbers):
 # The cases
 
 
-def only(part, reference, n):
-    """The reference with all but one of its n results left out."""
-    return lambda *args: tuple(x if i == part else None for i, x in enumerate(reference(*args)[:n]))
-
-
 def by_hand_cases(rng, public):
-    def part(i, form):
-        parts = [form if j == i else None for j in range(3)]
-        return [{"args": [], "of": [j == i for j in range(3)], "tolerance": 0.003,
-                 "expected": {"parts": parts}}]  # fmt: skip
-
     return [
-        Property("two probabilities, each of the hidden word", 2, part(0, {"shape": [2]})),
-        Property("a loss: one number", 1, part(1, {"shape": []})),
-        Property("a mean as wide as a vector", 1, part(2, {"shape": [2]})),
+        Property("two probabilities, each of the hidden word", 2, own_part(0, 3, {"shape": [2]})),
+        Property("a loss: one number", 1, own_part(1, 3, {"shape": []})),
+        Property("a mean as wide as a vector", 1, own_part(2, 3, {"shape": [2]})),
     ]
 
 
@@ -126,7 +116,7 @@ def join_cases(rng, public):
 
     def cases(part, a, b):
         args = sentences(rng, a, max(a)), sentences(rng, b, max(b))
-        return [case(only(part, join, 3), *args)]
+        return [case(only(join, part), *args)]
 
     return [
         Property("a single pair: [CLS] a [SEP] b [SEP]", 1, cases(0, [single[0]], [single[1]])),
@@ -177,14 +167,12 @@ def hide_properties(rng, make):
         return [case(reference, ids, *draws(rng, ids, **wanted))]
 
     return [
-        Property(
-            "labels: the chosen words, -100 elsewhere", 1, cases(only(1, hide, 2), v=(0.0, 1.0))
-        ),
-        Property("v below 0.8: [MASK] is read", 1, cases(only(0, hide, 2), v=(0.0, 0.79))),
+        Property("labels: the chosen words, -100 elsewhere", 1, cases(only(hide, 1), v=(0.0, 1.0))),
+        Property("v below 0.8: [MASK] is read", 1, cases(only(hide, 0), v=(0.0, 0.79))),
         Property(
             "v from 0.8 to 0.9: the id of r is read; above: the word itself",
             1,
-            cases(only(0, hide, 2), v=(0.81, 1.0)),
+            cases(only(hide, 0), v=(0.81, 1.0)),
         ),
         Property("special tokens are never chosen", 1, cases(hide, v=(0.0, 0.79), special=True)),
     ]
@@ -211,12 +199,12 @@ def hide_cases(rng, public):
         Property(
             "another share than 0.15",
             1,
-            [case(only(1, hide, 2), other, *draws(rng, other, share=0.4, v=(0.0, 0.79)), 0.4)],
+            [case(only(hide, 1), other, *draws(rng, other, share=0.4, v=(0.0, 0.79)), 0.4)],
         ),
         Property(
             "any leading axes",
             1,
-            [case(only(0, hide, 2), deep, *draws(rng, deep, v=(0.0, 0.79)), SHARE)],
+            [case(only(hide, 0), deep, *draws(rng, deep, v=(0.0, 0.79)), SHARE)],
         ),
     ]
 
@@ -330,15 +318,10 @@ def fill_cases(rng, public):
     x, whole = words[x], words[whole]
     new, verbs = whole.copy(), whole[:, [2, 4]]
     new[:, [2, 4]] = MASK
-    labels = expected(verbs)
-
-    def at_least(share):
-        wanted = {"shape": labels["shape"], "labels": labels["data"], "at_least": share}
-        return [{"args": [array(x), array(new)], "expected": wanted}]
 
     return [
-        Property("better than a guess: at least 40 % right", 2, at_least(0.4)),
-        Property("each verb by its own noun: at least 90 % right", 4, at_least(0.9)),
+        Property("better than a guess: at least 40 % right", 2, at_least(0.4, verbs, x, new)),
+        Property("each verb by its own noun: at least 90 % right", 4, at_least(0.9, verbs, x, new)),
     ]
 
 

@@ -4,14 +4,19 @@ import math
 
 import numpy as np
 
-from course.checks import Assignment, Property, Task, case
+from course.checks import (
+    Assignment,
+    Property,
+    Task,
+    at_least,
+    case,
+    normal,
+    only,
+    own_part,
+    softmax,
+)
 
 # The plain way, number by number
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def by_hand(numbers):
@@ -113,36 +118,19 @@ def patches(images, kernels):
 # The cases
 
 
-def normal(rng, *shape):
-    return rng.normal(size=shape).round(2)
-
-
-def only(reference, part, *args):
-    """A case that looks at one of the results alone."""
-
-    def alone(*args):
-        return tuple(x if i == part else None for i, x in enumerate(reference(*args)))
-
-    return case(alone, *args)
-
-
 def by_hand_cases(rng, public):
-    def part(i, form):
-        parts = [None, None, None]
-        parts[i] = form
-        return [{"args": [], "of": [j == i for j in range(3)], "tolerance": 0.003,
-                 "expected": {"parts": parts}}]  # fmt: skip
-
     return [
         Property(
             "four probabilities at temperature 2 that sum to 1",
             1,
-            part(0, {"shape": [4], "sum": 1}),
+            own_part(0, 3, {"shape": [4], "sum": 1}),
         ),
         Property(
-            "four probabilities after top-2 that sum to 1", 2, part(1, {"shape": [4], "sum": 1})
+            "four probabilities after top-2 that sum to 1",
+            2,
+            own_part(1, 3, {"shape": [4], "sum": 1}),
         ),
-        Property("one number of bits per character", 2, part(2, {"shape": []})),
+        Property("one number of bits per character", 2, own_part(2, 3, {"shape": []})),
     ]
 
 
@@ -170,14 +158,18 @@ def sample_cases(rng, public):
         row[by_size[-k - 1]] = row[by_size[-k]]
     u = ((rng.permutation(B) + rng.uniform(0.1, 0.9, B)) / B).round(3)  # low ones and high ones
     return [
-        Property("top-k: the k largest", 1, [only(sample, 0, logits, u, k, 1)]),
-        Property("top-k: what equals the k-th stays as well", 1, [only(sample, 0, ties, u, k, 1)]),
-        Property("top-p: each row on its own", 1, [only(sample, 0, logits, u, V, p)]),
-        Property("both: p is a share of what top-k leaves", 1, [only(sample, 0, logits, u, k, p)]),
+        Property("top-k: the k largest", 1, [case(only(sample, 0), logits, u, k, 1)]),
+        Property(
+            "top-k: what equals the k-th stays as well", 1, [case(only(sample, 0), ties, u, k, 1)]
+        ),
+        Property("top-p: each row on its own", 1, [case(only(sample, 0), logits, u, V, p)]),
+        Property(
+            "both: p is a share of what top-k leaves", 1, [case(only(sample, 0), logits, u, k, p)]
+        ),
         Property(
             "the token drawn: the first whose running sum is above u",
             2,
-            [only(sample, 1, normal(rng, B, V), u, V, 1)],
+            [case(only(sample, 1), normal(rng, B, V), u, V, 1)],
         ),
     ]
 
@@ -193,7 +185,7 @@ def gpt_cases(rng, public):
     silent[3] = 0
 
     def cases(part, starts, places, square, w_2):
-        return [only(gpt, part, stream, starts, T, table, places, square, w_1, w_2)]
+        return [case(only(gpt, part), stream, starts, T, table, places, square, w_1, w_2)]
 
     # What a part adds is seen alone: the other parts end in a matrix of zeros.
     nowhere, nothing = np.zeros_like(places), np.zeros_like(w_2)
@@ -233,16 +225,18 @@ def induction_cases(rng, public):
     uneven[1] = np.arange(T)
     uneven[1, -1] = 0
     return [
-        Property("the place behind the last time or -1", 2, [only(induction, 0, few, weights)]),
+        Property(
+            "the place behind the last time or -1", 2, [case(only(induction, 0), few, weights)]
+        ),
         Property(
             "one head: the weight behind all earlier times",
             2,
-            [only(induction, 1, *one)],
+            [case(only(induction, 1), *one)],
         ),
         Property(
             "each head: the mean over the counted places of all rows",
             1,
-            [only(induction, 1, uneven, weights)],
+            [case(only(induction, 1), uneven, weights)],
         ),
     ]
 
@@ -267,14 +261,18 @@ def examples(rng, n, met):
 def learn_cases(rng, public):
     (x, y), (new, labels) = examples(rng, 2000, True), examples(rng, 400 if public else 700, False)
     words = rng.permutation(KEYS + VALUES)  # else the rule could be written down
-    args = case(lambda *_: None, words[x], y, words[new])["args"]
-
-    def at_least(share):
-        return [{"args": args, "expected": {"labels": labels.tolist(), "at_least": share}}]
 
     return [
-        Property("better than a guess: at least 55 % right", 2, at_least(0.55)),
-        Property("learned in context: at least 90 % right", 3, at_least(0.9)),
+        Property(
+            "better than a guess: at least 55 % right",
+            2,
+            at_least(0.55, labels, words[x], y, words[new]),
+        ),
+        Property(
+            "learned in context: at least 90 % right",
+            3,
+            at_least(0.9, labels, words[x], y, words[new]),
+        ),
     ]
 
 
@@ -285,12 +283,16 @@ def patches_cases(rng, public):
     one = (1, 1, 4, 2, 3, 2, 1) if public else (1, 1, 2, 4, 3, 5, 2)
     several = (2, 3, 5, 2, 4, 3, 1) if public else (4, 2, 7, 3, 5, 2, 6)
     return [
-        Property("one channel: row by row from the top left", 1, [only(patches, 0, *drawn(*one))]),
-        Property("several: in a patch channel by channel", 1, [only(patches, 0, *drawn(*several))]),
+        Property(
+            "one channel: row by row from the top left", 1, [case(only(patches, 0), *drawn(*one))]
+        ),
+        Property(
+            "several: in a patch channel by channel", 1, [case(only(patches, 0), *drawn(*several))]
+        ),
         Property(
             "each flat kernel makes one number of the vector",
             2,
-            [only(patches, 1, *drawn(*several))],
+            [case(only(patches, 1), *drawn(*several))],
         ),
     ]
 

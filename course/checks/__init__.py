@@ -122,3 +122,39 @@ def case(reference: Callable, *args: Any) -> dict[str, Any]:
     """A case whose expected result the reference computes now."""
     plain = [array(x) if isinstance(x, np.ndarray) else x for x in args]
     return {"args": plain, "expected": expected(reference(*args))}
+
+
+# What several assignments need
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Along the last axis."""
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Draws with two decimals, short enough to be shown to a student."""
+    return rng.normal(size=shape).round(2)
+
+
+def only(reference: Callable, *parts: int) -> Callable:
+    """The reference, of whose results only these are looked at."""
+    return lambda *args: tuple(
+        x if i in parts else None for i, x in enumerate(reference(*args))
+    )  # fmt: skip
+
+
+def own_part(i: int, n: int, form: dict[str, Any]) -> list[dict[str, Any]]:
+    """The i-th of n results by hand: its form for everyone, its numbers by the student's id."""
+    parts = [form if j == i else None for j in range(n)]
+    return [{"args": [], "of": [j == i for j in range(n)], "tolerance": 0.003,
+             "expected": {"parts": parts}}]  # fmt: skip
+
+
+def at_least(share: float, labels: np.ndarray, *args: np.ndarray) -> list[dict[str, Any]]:
+    """A case of a training: this share of the labels must be right."""
+    wanted = {"labels": labels.ravel().tolist(), "at_least": share}
+    if labels.ndim > 1:
+        wanted["shape"] = list(labels.shape)
+    return [{"args": [array(x) for x in args], "expected": wanted}]

@@ -6,23 +6,9 @@ import torch
 from attnbook import translating
 from attnbook.data.homeassistant import Pair
 from attnbook.metrics.bleu import sentence_bleu
-from attnbook.tokenization.subwords import train_bpe
-from attnbook.translating import Translating, losses
+from attnbook.translating import losses
 
 PAIRS = [Pair("Open the door", ("Öffne die Tür",)), Pair("Plug in", ("Stecker", "Einstecken"))]
-
-
-@pytest.fixture(scope="module")
-def task():
-    texts = [text for pair in PAIRS for text in (pair.english, *pair.translations)]
-    return Translating(train_bpe(texts, 300), PAIRS, PAIRS, PAIRS)
-
-
-@pytest.fixture
-def model(task, monkeypatch):
-    monkeypatch.setattr(translating, "VOCAB_SIZE", task.tokenizer.vocab_size)
-    torch.manual_seed(0)
-    return translating.translator(16, 1, dropout=0.0)
 
 
 def draws():

@@ -6,27 +6,13 @@ import torch
 from attnbook import translating
 from attnbook.data.homeassistant import Pair
 from attnbook.objectives.labels import IGNORE
-from attnbook.tokenization.subwords import train_bpe
-from attnbook.translating import MAX_LEN, PAD, Translating, losses
+from attnbook.translating import MAX_LEN, PAD, losses
 
 PAIRS = [
     Pair("Plug", ("Stecker",)),
     Pair("Open the door", ("Öffne die Tür", "Die Tür öffnen")),
     Pair("Close the door now", ("Schließe jetzt die Tür",)),
 ]
-
-
-@pytest.fixture(scope="module")
-def task():
-    texts = [text for pair in PAIRS for text in (pair.english, *pair.translations)]
-    return Translating(train_bpe(texts, 300), PAIRS, PAIRS, PAIRS)
-
-
-@pytest.fixture
-def model(task, monkeypatch):
-    monkeypatch.setattr(translating, "VOCAB_SIZE", task.tokenizer.vocab_size)
-    torch.manual_seed(0)
-    return translating.translator(16, 1, dropout=0.0)
 
 
 def test_short_texts_are_kept_with_the_translations_that_fit(task):
