@@ -1,5 +1,6 @@
 // Attention as a table of shaded cells: rows look at columns. A layer and a head can be chosen; a
-// row can be pointed at, touched, or reached by the keyboard, and is then said in words.
+// row can be pointed at, touched, or reached by the keyboard, and is then said in words. A pointer
+// that rests while the page moves below it points at nothing: it is not asked where it enters.
 
 import { field, inWords, make } from "./elements.js";
 
@@ -73,7 +74,7 @@ export class AttentionView {
         ...this.columns.map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", {}, ...this.rows.map((_, t) => make("tr",
         { class: t === this.row ? "turn pointed" : "turn", style: `--turn: ${t}`,
-          onpointerenter: () => this.point(t) },
+          onpointermove: () => this.point(t), onpointerdown: () => this.point(t) },
         make("th", { scope: "row" }, button(t)), ...this.columns.map((_, s) => cell(t, s))))));
     this.say();
   }

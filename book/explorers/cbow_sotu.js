@@ -51,7 +51,8 @@ export function start(root, { weights, words, counts, places, groups }, { given,
   function neighbours(near) {
     const row = ({ id, cosine }, i) => {
       const point = () => map.point(i), leave = () => map.point(null);
-      return make("tr", { onpointerenter: point, onpointerleave: leave },
+      const away = () => { if (!list.contains(document.activeElement)) leave(); };
+      return make("tr", { onpointermove: point, onpointerdown: point, onpointerleave: away },
         make("td", { class: "number" }, String(i + 1)),
         make("th", { scope: "row" }, make("button", {
           type: "button", onfocus: point, onblur: leave, onclick: () => {
