@@ -103,6 +103,7 @@ export class AttentionView {
     if (!step || !next) return;
     event.preventDefault();
     next.querySelector("button").focus();
+    this.point(t + step); // a window in the background is not told of the focus
   }
 
   say() {
