@@ -21,10 +21,11 @@ export class AttentionView {
     this.heads = make("select", { onchange: () => this.choose(this.layer, this.heads.value) });
     this.table = make("table", { class: "attention" });
     this.words = make("p", { class: "says", "aria-live": "polite" });
+    this.all = make("div", { class: "heads", role: "group", "aria-label": "All of them, small" });
     const box = { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption };
     this.element = make("div", { class: "attention-view" },
       make("div", { class: "fields" }, field("Layer", this.layers), field("Head", this.heads)),
-      make("div", box, this.table), this.words);
+      make("div", box, this.table), this.words, this.all);
   }
 
   get state() {
@@ -76,7 +77,27 @@ export class AttentionView {
         { class: t === this.row ? "turn pointed" : "turn", style: `--turn: ${t}`,
           onpointermove: () => this.point(t), onpointerdown: () => this.point(t) },
         make("th", { scope: "row" }, button(t)), ...this.columns.map((_, s) => cell(t, s))))));
+    this.all.replaceChildren(...this.weights[this.layer].map((_, head) => this.small(head)));
     this.say();
+  }
+
+  // One head of the layer as a small picture: a button that shows it large, or the mean again.
+  small(head) {
+    const at = chosen(this.weights, this.layer, head);
+    const [width, height] = [this.columns.length, this.rows.length];
+    const picture = make("canvas", { width, height, "aria-hidden": "true" });
+    const drawing = picture.getContext("2d"), ink = drawing.createImageData(width, height);
+    for (let t = 0; t < height; t++) {
+      for (let s = 0; s < width; s++) ink.data[4 * (t * width + s) + 3] = 255 * at(t, s);
+    }
+    drawing.putImageData(ink, 0, 0);
+    return make("button", {
+      type: "button", "aria-pressed": String(head === this.head),
+      onclick: () => {
+        this.choose(this.layer, head === this.head ? MEAN : head);
+        this.all.children[head].focus();
+      },
+    }, picture, `head ${head + 1}`);
   }
 
   // Say a row, without drawing the table anew: the pointer is on it.

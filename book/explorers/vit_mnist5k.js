@@ -2,7 +2,7 @@
 
 import { ViT, rollout } from "../engine/models.js";
 import { softmax } from "../engine/matrix.js";
-import { bars, make, percent } from "./elements.js";
+import { bars, field, inWords, make, percent } from "./elements.js";
 
 const PEN = 1.3; // radius in pixels of the image: about as thick as the digits it learned from
 
@@ -15,9 +15,16 @@ export function start(root, { weights, config }, { given, keep }) {
     "aria-label": "Drawing area. Arrow keys move the pen, held Shift draws, Delete clears.",
   });
   const told = make("p", { class: "answer", role: "status" });
-  const chart = make("div"), look = make("input", { type: "checkbox", onchange: () => paint() });
+  const says = make("p", { class: "says", "aria-live": "polite" });
+  const options = (names) => names.map(([value, name]) => make("option", { value }, name));
+  const one = (n) => Array.from({ length: n }, (_, i) => [i, String(i + 1)]);
+  const look = make("select", { onchange: () => show() }, ...options([
+    ["rollout", "all layers (rollout)"], ...one(config.n_layers), ["nothing", "do not show"]]));
+  const head = make("select", { onchange: () => show() }, ...options([
+    ["mean", "mean of all"], ...one(config.n_heads)]));
+  const chart = make("div");
   const clear = make("button", { type: "button", onclick: () => { ink.fill(0); read(); } }, "Clear");
-  let pen = { x: width / 2, y: height / 3 }, keyed = false, shares = null, last = null;
+  let pen = { x: width / 2, y: height / 3 }, keyed = false, seen = null, shares = null, last = null;
 
   // The state in a link: each pixel as one of ten shades.
   const packed = () => Array.from(ink, (x) => Math.round(9 * x)).join("").replace(/0+$/, "");
@@ -49,7 +56,7 @@ export function start(root, { weights, config }, { given, keep }) {
       draw.fillStyle = `rgb(${shade} ${shade} ${shade})`;
       draw.fillRect((i % width) * zoom, Math.floor(i / width) * zoom, zoom, zoom);
     }
-    if (shares && look.checked) { // orange over the patches that the answer took most from
+    if (shares) { // orange over the patches that the answer took most from
       const most = Math.max(...shares);
       shares.forEach((share, i) => {
         draw.fillStyle = `rgb(230 97 0 / ${(0.75 * share) / most})`;
@@ -67,20 +74,34 @@ export function start(root, { weights, config }, { given, keep }) {
   }
 
   function read() {
-    const empty = ink.every((x) => x === 0);
-    shares = null;
+    seen = ink.every((x) => x === 0) ? null : model.read(ink);
     chart.replaceChildren();
-    if (empty) {
-      told.textContent = "Draw a digit from 0 to 9.";
-    } else {
-      const seen = model.read(ink), found = softmax(seen.logits.row(0));
-      const best = found.indexOf(Math.max(...found));
-      shares = [...rollout(seen.weights).row(0).slice(1)];
+    if (seen) {
+      const found = softmax(seen.logits.row(0)), best = found.indexOf(Math.max(...found));
       told.textContent = `It reads ${best}, with a probability of ${percent(found[best])}.`;
       chart.append(bars("What it reads", [...found.keys()].map(String), [...found]));
+    } else {
+      told.textContent = "Draw a digit from 0 to 9.";
     }
+    show();
+  }
+
+  // What the class token took from each patch: over all layers, or with one layer's attention.
+  function looked() {
+    if (look.value === "rollout") return rollout(seen.weights).row(0);
+    const heads = seen.weights[look.value];
+    if (head.value !== "mean") return heads[head.value].row(0);
+    return heads[0].row(0).map((_, i) => heads.reduce((sum, h) => sum + h.row(0)[i], 0) / heads.length);
+  }
+
+  function show() {
+    head.disabled = ["rollout", "nothing"].includes(look.value);
+    shares = seen && look.value !== "nothing" ? [...looked()].slice(1) : null;
+    const names = shares?.map((_, i) => `(${Math.floor(i / columns) + 1}, ${(i % columns) + 1})`);
+    says.textContent = shares
+      ? `Most was taken from the patches (row, column) ${inWords(names, shares)}.` : "";
     paint();
-    keep({ ink: packed() });
+    keep({ ink: packed(), look: look.value, head: head.value });
   }
 
   const place = (event) => {
@@ -125,10 +146,12 @@ export function start(root, { weights, config }, { given, keep }) {
 
   if (given.ink) unpack(given.ink);
   else [[10, 8, 18, 8], [18, 8, 13, 21]].forEach(([a, b, c, d]) => stroke({ x: a, y: b }, { x: c, y: d }));
-  look.checked = true;
+  for (const [select, value] of [[look, given.look], [head, given.head]]) {
+    if ([...select.options].some((option) => option.value === value)) select.value = value;
+  }
   root.append(
     make("div", { class: "drawing" }, canvas, make("div", {}, told, chart)),
-    make("div", { class: "fields" }, clear,
-      make("label", { class: "check" }, look, "Show where it looked (attention rollout)")));
+    make("div", { class: "fields" }, clear, field("Where it looked: layer", look), field("Head", head)),
+    says);
   read();
 }

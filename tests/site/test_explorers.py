@@ -17,6 +17,7 @@ from playwright.sync_api import Page, expect
 from attnbook import blank_filling, guessing, pronouncing, trained, writing
 from attnbook.decoding.one_by_one import greedy
 from attnbook.decoding.steps import GPTStep
+from attnbook.rollout import attention_rollout
 from attnbook.trained import (
     bert_sotu,
     cbow_sotu,
@@ -263,6 +264,69 @@ def test_a_row_is_reached_by_keys_and_said_in_words(visit):
     # The page moves below a pointer that rests: a browser then says that it entered another row.
     root.locator("table.attention tbody tr").first.dispatch_event("pointerenter")
     assert says.text_content().startswith("N looks at ")
+
+
+def test_every_head_is_seen_at_a_glance(visit):
+    page = visit().goto(PAGE)
+    root = opened(page, "letters_to_phones")
+    chosen = root.get_by_label("Head")
+    root.get_by_label("Layer").select_option(index=1)
+    small = root.locator(".heads button")
+    # How opaque each pixel is: one for each cell of the table.
+    pictures = small.locator("canvas").evaluate_all(
+        """all => all.map((c) => Array.from(
+            c.getContext("2d").getImageData(0, 0, c.width, c.height).data
+        ).filter((_, i) => i % 4 === 3))"""
+    )
+    assert len(pictures) == 4
+    for head, picture in enumerate(pictures):
+        chosen.select_option(index=head + 1)
+        there = torch.tensor(picture).view_as(shares(root)) / 255
+        torch.testing.assert_close(there, shares(root), atol=1e-2, rtol=0)
+    small.nth(2).click()
+    expect(chosen).to_have_value("2")
+    expect(small.nth(2)).to_be_focused()
+    expect(small.nth(2)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Enter")
+    expect(chosen).to_have_value("mean")
+    expect(small.nth(2)).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.parametrize(("layer", "head"), [("rollout", None), ("2", "mean"), ("1", "3")])
+def test_where_the_digit_was_looked_at_is_said(visit, layer, head):
+    model = trained.load(vit_mnist5k.RECIPE)
+    ink = "".join("9" if 300 <= i < 310 or i % 28 == 14 else "0" for i in range(28 * 28))
+    visitor = visit()
+    page = visitor.goto(f"{PAGE}#vit_mnist5k?ink={ink}")  # such a link opens it
+    root = page.locator("#vit_mnist5k")
+    root.locator(".live").wait_for()
+    looks, heads = (root.get_by_label(name) for name in ("Where it looked", "Head"))
+    looks.select_option(label=layer if head else "all layers (rollout)")
+    if head:
+        heads.select_option(label="mean of all" if head == "mean" else head)
+    else:
+        assert heads.is_disabled()
+    image = torch.tensor([int(c) / 9 for c in ink]).view(1, 1, 28, 28)
+    with torch.inference_mode():
+        weights = model(image, need_weights=True)[1]
+    if layer == "rollout":
+        took = attention_rollout(weights)[0, 0, 1:]
+    else:
+        of_layer = weights[int(layer) - 1][0]  # (H, T, T)
+        took = (of_layer.mean(dim=0) if head == "mean" else of_layer[int(head) - 1])[0, 1:]
+    place = int(took.argmax())
+    n = int(len(took) ** 0.5)
+    first = re.search(r"\((\d+), (\d+)\) ([\d.]+) %", root.locator(".says").text_content())
+    assert (int(first[1]), int(first[2])) == (place // n + 1, place % n + 1)
+    assert float(first[3]) == pytest.approx(100 * float(took[place]), abs=0.51)
+    other = visit()
+    other.page.goto(address(page))
+    shared = other.page.locator("#vit_mnist5k")
+    shared.locator(".live").wait_for()
+    assert shared.locator(".says").text_content() == root.locator(".says").text_content()
+    looks.select_option(label="do not show")
+    assert root.locator(".says").text_content() == ""
+    assert visitor.errors == []
 
 
 @pytest.mark.parametrize(("typed", "says"), [("", "Type a word."), ("naïve", "knows no ï")])
