@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attnbook import digits
-from attnbook.digits import DigitBatches, DigitCNN, PixelRegression, jitter
+from attnbook.digits import DigitBatches, DigitCNN, MatrixConv, PixelRegression, jitter
 
 IMAGES = torch.rand(7, 1, 28, 28)
 LABELS = torch.arange(7)
@@ -122,6 +122,16 @@ def test_the_baselines_give_logits_as_vit_does(make):
     logits, weights = make()(IMAGES)
     assert logits.shape == (7, 10)
     assert weights is None
+
+
+def test_a_convolution_with_its_kernels_as_rows_starts_and_computes_as_torchs():
+    torch.manual_seed(3)
+    ours = MatrixConv(2, 5)
+    torch.manual_seed(3)
+    theirs = nn.Conv2d(2, 5, 3, padding=1)
+    assert torch.equal(ours.weight, theirs.weight.flatten(1))
+    x = torch.rand(7, 2, 11, 13)
+    torch.testing.assert_close(ours(x), theirs(x))
 
 
 def test_the_cnn_takes_colour_and_other_sizes():

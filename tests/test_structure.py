@@ -20,6 +20,7 @@ RANKS = {
     "cache": 1,
     "rollout": 1,
     "sublayers": 1,
+    "transplant": 1,
     "attention": 2,
     "layers": 3,
     "windowed": 3,

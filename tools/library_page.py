@@ -53,8 +53,7 @@ def add_sections(app: Sphinx, page: str, source: list[str]) -> None:
 
 def chapter(match: re.Match) -> str:
     """The last line of a docstring, as a link where the chapter is written: see roles.py."""
-    name = match[1].replace("\\", "")
-    return f"\nChapter: :chapter:`{name}`."
+    return f"\nChapter: :chapter:`{match[1]}`."
 
 
 def to_rst(app: Sphinx, kind: str, name: str, obj: object, options: object, lines: list) -> None:
@@ -63,7 +62,8 @@ def to_rst(app: Sphinx, kind: str, name: str, obj: object, options: object, line
     # A source that goes on in the next line would be read as a definition.
     text = re.sub(r"^Source: .*(\n +.*)*", lambda m: " ".join(m[0].split()), text, flags=re.M)
     parts = re.split(r"`([^`]+)`", text)  # every second one is code
-    parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
+    # Inside of a name "_" is no markup, and Sphinx would show the "\" of an attribute.
+    parts[::2] = [re.sub(r"([*|\\]|_(?![A-Za-z0-9]))", r"\\\1", part) for part in parts[::2]]
     parts[1::2] = [f"``{part}``\\ " for part in parts[1::2]]  # "\ " lets a letter follow at once
     lines[:] = re.sub(r"^Chapter: (.+)$", chapter, "".join(parts), flags=re.M).split("\n")
 

@@ -182,6 +182,23 @@ def digits_accuracy(model: nn.Module, side: Labelled, size: int = 250) -> float:
     return evaluate(model, list(zip(*(part.split(size) for part in side), strict=True)), right)
 
 
+class MatrixConv(nn.Linear):
+    """A convolution of 3 x 3 that keeps the size, and has its kernels as the rows of a matrix.
+
+    Thus Muon, which is for matrices, can train it. It starts as an `nn.Conv2d` does.
+
+    Source: Jordan et al. 2024 (kernels as rows, for Muon).
+    Chapter: 16_vit
+    """
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__(9 * n_in, n_out)
+
+    def forward(self, x: Float[Tensor, "B C height width"]) -> Float[Tensor, "B D height width"]:
+        """x (B, n_in, height, width) -> (B, n_out, height, width)."""
+        return F.conv2d(x, self.weight.unflatten(1, (-1, 3, 3)), self.bias, padding=1)
+
+
 class DigitCNN(nn.Module):
     """Three convolutions of 3 x 3 with ReLU, the first two with pooling, then a linear layer.
 
@@ -204,16 +221,16 @@ class DigitCNN(nn.Module):
         one, two, three = channels
         self.body = nn.Sequential(
             *(nn.Conv2d(n_channels, one, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(one, two, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Conv2d(two, three, 3, padding=1), nn.ReLU()),
-            *(nn.Flatten(), nn.Linear(three * (image_size // 4) ** 2, N_DIGITS)),
+            *(MatrixConv(one, two), nn.ReLU(), nn.MaxPool2d(2)),
+            *(MatrixConv(two, three), nn.ReLU(), nn.Flatten()),
         )
+        self.output = nn.Linear(three * (image_size // 4) ** 2, N_DIGITS)
 
     def forward(
         self, images: Float[Tensor, "B C height width"]
     ) -> tuple[Float[Tensor, "B V"], None]:
         """images (B, C, height, width) -> logits (B, 10), and no weights."""
-        return self.body(images), None
+        return self.output(self.body(images)), None
 
 
 class PixelRegression(nn.Module):

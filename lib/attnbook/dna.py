@@ -17,9 +17,9 @@ from attnbook.data.promoter import Promoter
 from attnbook.models.bert import Bert
 from attnbook.models.bert_heads import BertSequenceClassifier
 from attnbook.training import Batch
+from attnbook.transplant import LAYERS, transplant
 
 WORD_IDS = {"".join(letters): i for i, letters in enumerate(product("ACGT", repeat=3), start=1)}
-LAYERS = ("text", "shuffled", "random")
 FIRST = 0  # the id of [CLS]; the 64 words have 1 … 64
 
 
@@ -77,15 +77,8 @@ def dna_reader(text: Bert, *, n_layers: int, length: int, layers: str) -> BertSe
         raise ValueError(f"n_layers must be at most the {len(text.layers)} of text, not {n_layers}")
     sizes = {"vocab_size": len(WORD_IDS) + 1, "max_len": length, "n_layers": n_layers}
     bert = Bert(replace(text.config, **sizes))
-    if layers != "random":
-        taken = text.layers[:n_layers].state_dict()
-        if layers == "shuffled":
-            taken = {k: x.flatten()[torch.randperm(x.numel())].view_as(x) for k, x in taken.items()}
-        bert.layers.load_state_dict(taken)
-    for part in bert.layers.modules():
-        if not isinstance(part, nn.LayerNorm):
-            for weight in part.parameters(recurse=False):
-                weight.requires_grad_(False)
+    source = bert.layers if layers == "random" else text.layers[:n_layers]
+    transplant(bert.layers, source, shuffled=layers == "shuffled")
     return BertSequenceClassifier(bert, 2, pool="mean")
 
 

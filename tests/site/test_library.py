@@ -41,6 +41,12 @@ def test_each_public_object_is_on_the_page(page, name):
         assert " ".join(re.sub(marks, "", words).split()) in re.sub(marks, "", text)
 
 
+def test_no_backslash_is_left_in_a_name(page):
+    names = re.findall(r'<dl class="py attribute">\s*<dt[^>]*>(.*?)</dt>', page, re.S)
+    assert len(names) > 50
+    assert not [name for name in names if "\\" in name]
+
+
 def test_the_chapter_of_an_object_is_linked(page):
     link = (
         r'Chapter: <a [^>]*href="04_self_attention.html"[^>]*><span[^>]*>4. Self-attention</span>'
@@ -50,13 +56,17 @@ def test_the_chapter_of_an_object_is_linked(page):
 
 def test_markup_is_escaped_and_the_chapter_is_linked():
     lines = [
-        "a *star* and x_i of `Encoder`s",
+        "a *star* and x_ of `Encoder`s",
+        "",
+        "Attributes:",
+        "    image_size, patch_size: two numbers each.",
         "",
         "Source: A 2017,",
         "    B 2018.",
         "Chapter: 04_self_attention",
     ]
     to_rst(None, "function", "f", None, None, lines)
-    assert lines[0] == r"a \*star\* and x\_i of ``Encoder``\ s"
-    assert lines[2] == "Source: A 2017, B 2018."
+    assert lines[0] == r"a \*star\* and x\_ of ``Encoder``\ s"
+    assert lines[3] == "    image_size, patch_size: two numbers each."
+    assert lines[5] == "Source: A 2017, B 2018."
     assert lines[-1] == "Chapter: :chapter:`04_self_attention`."

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnbook.digits import DigitTask
+from attnbook.digits import DigitCNN, DigitTask
 from attnbook.trained import digit_models
 from attnbook.trained.digit_models import score_once, small_vit
 
@@ -57,6 +57,33 @@ def test_the_seed_fixes_the_weights_and_the_batches(task):
     assert seen == seen_again
     assert not torch.equal(weight, other)
     assert seen != others
+
+
+PARTS = (*(f"attention.w_{x}" for x in "qkvo"), "feed_forward.w_1", "feed_forward.w_2")
+
+
+@pytest.mark.parametrize(
+    ("make", "inside"),
+    [
+        (lambda: DigitCNN((2, 3, 5)), {"body.3", "body.6"}),
+        (small_vit, {f"layers.{i}.{part}" for i in range(3) for part in PARTS}),
+    ],
+)
+def test_muon_gets_the_matrices_inside_and_only_when_asked(task, monkeypatch, make, inside):
+    taken = []
+    monkeypatch.setattr(
+        digit_models, "train", lambda model, *_, **settings: taken.append((model, settings))
+    )
+    for use_muon in (False, True):
+        settings = {"n_images": 4, "augment": False, "seed": 1, "use_muon": use_muon}
+        score_once(make, 0.01, task, **settings)
+    (_, plain), (model, fast) = taken
+    assert "optimizer" not in plain
+    matrices, _ = fast["optimizer"](model.parameters(), lr=0.01).param_groups
+    ids = {id(weight) for weight in matrices["params"]}
+    assert {n for n, x in model.named_parameters() if id(x) in ids} == {
+        f"{n}.weight" for n in inside
+    }
 
 
 def test_it_is_scored_on_the_test_images(task):

@@ -7,6 +7,7 @@ from torch import nn
 
 from attnbook import digits, runtime
 from attnbook.models.vit import ViT, ViTConfig
+from attnbook.optimizers import muon
 from attnbook.trained.recipe import Experiment
 from attnbook.training import cosine_decay, train
 
@@ -52,17 +53,19 @@ def score_once(
     augment: bool,
     seed: int,
     steps: int = STEPS,
+    use_muon: bool = False,
 ) -> float:
     """Train a new model on the first `n_images`, and measure it on the test images.
 
     Args:
         make: gives the model with random weights.
-        lr: highest learning rate of AdamW.
+        lr: highest learning rate.
         task: where the images come from.
         n_images: how many of the training images are used.
         augment: whether they are jittered.
         seed: of the weights and of the batches.
         steps: batches of 64 images, whatever n_images is.
+        use_muon: Muon for the matrices inside; AdamW has the rest, or all.
 
     Returns:
         The share of right answers.
@@ -73,7 +76,9 @@ def score_once(
     model = make()
     images, labels = (side[:n_images] for side in task.train)
     batches = digits.DigitBatches(images, labels, steps=steps, seed=seed, augment=augment)
-    train(model, batches, digits.digits_loss, steps=steps, lr=lr, schedule=cosine_decay(0.1))
+    settings = {"optimizer": muon(model, leave=(model.output,))} if use_muon else {}
+    settings |= {"steps": steps, "lr": lr, "schedule": cosine_decay(0.1)}
+    train(model, batches, digits.digits_loss, **settings)
     return digits.digits_accuracy(model, task.test)
 
 

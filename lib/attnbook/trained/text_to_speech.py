@@ -4,7 +4,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import torch
-from torch import nn
 
 from attnbook import checks, runtime, speakers
 from attnbook.data import minilm
@@ -13,9 +12,9 @@ from attnbook.models.stack import StackConfig
 from attnbook.pretrained import bert
 from attnbook.trained.recipe import Experiment
 from attnbook.training import linear_decay, train
+from attnbook.transplant import LAYERS, transplant
 
 SEEDS = (1, 2, 3)
-LAYERS = ("text", "shuffled", "random")
 STEPS, BATCH, LR = 40, 30, 3e-3
 
 
@@ -49,17 +48,8 @@ def frozen_reader(text: Bert, layers: str) -> speakers.FrameReader:
     checks.choice("layers", layers, LAYERS)
     sizes = {f.name: getattr(text.config, f.name) for f in fields(StackConfig)}
     reader = speakers.FrameReader(StackConfig(**{**sizes, "n_layers": 1, "dropout": 0.0}))
-    if layers == "random":
-        taken = Bert(replace(text.config, n_layers=1)).layers.state_dict()
-    else:
-        taken = text.layers[:1].state_dict()
-    if layers == "shuffled":
-        taken = {k: x.flatten()[torch.randperm(x.numel())].view_as(x) for k, x in taken.items()}
-    reader.stack.layers.load_state_dict(taken)
-    for part in reader.stack.layers.modules():
-        if not isinstance(part, nn.LayerNorm):
-            for weight in part.parameters(recurse=False):
-                weight.requires_grad_(False)
+    source = Bert(replace(text.config, n_layers=1)) if layers == "random" else text
+    transplant(reader.stack.layers, source.layers[:1], shuffled=layers == "shuffled")
     return reader
 
 
