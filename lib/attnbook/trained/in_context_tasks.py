@@ -27,38 +27,17 @@ def _fit(models: nn.ModuleDict, checkpoint: Path) -> list[float]:
     return losses
 
 
-def own_and_new(
-    model: GPT, maps: int | None, *, seed: int = in_context.SEED, first: int = 0
-) -> dict[str, float]:
-    """The shares of right answers on 500 rows of a model's own letter maps, and on new ones.
-
-    Args:
-        model: what is examined.
-        maps, seed: as `ExampleBatches` had them in the training.
-        first: the first question of a row that counts, from 0.
-
-    Returns:
-        "its own, shown", "its own, not shown", "new, shown" and "new, not shown": whether the row
-        had shown the answer before.
-
-    Chapter: 15_in_context
-    """
-    found = {}
-    for kind, n in (("its own", maps), ("new", None)):
-        draws = torch.Generator().manual_seed(0)
-        rows = task.ExampleBatches(in_context.ROWS, seed, maps=n).drawn(500, draws)
-        batch = task.letter_maps(rows, draws)
-        right, shown = task.answered_right(model, batch), task.shown_before(batch)
-        right, shown = right[:, first:], shown[:, first:]
-        found[f"{kind}, shown"] = right[shown].mean().item()
-        found[f"{kind}, not shown"] = right[~shown].mean().item()
-    return found
-
-
 def _measure(models: nn.ModuleDict) -> dict[str, float]:
-    return {
-        f"{n} maps, {kind}": x for n in MAPS for kind, x in own_and_new(models[str(n)], n).items()
-    }
+    found = {}
+    for n in MAPS:
+        for kind, maps in (("its own", n), ("new", None)):
+            draws = torch.Generator().manual_seed(0)
+            batches = task.ExampleBatches(in_context.ROWS, in_context.SEED, maps=maps)
+            batch = task.letter_maps(batches.drawn(500, draws), draws)
+            right, shown = task.answered_right(models[str(n)], batch), task.shown_before(batch)
+            for seen, where in (("shown", shown), ("not shown", ~shown)):
+                found[f"{n} maps, {kind}, {seen}"] = right[where].mean().item()
+    return found
 
 
 RECIPE = Recipe(
