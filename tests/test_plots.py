@@ -67,6 +67,12 @@ def test_tokens_are_no_formulas():
     assert not any(t.get_parse_math() for t in [*ax.get_xticklabels(), *ax.get_yticklabels()])
 
 
+def test_longer_keys_are_turned_and_single_letters_are_not():
+    for keys, angles in ((("ab", "c", "d"), [45] * 3), ("lmn", [0] * 3)):
+        _, ax = plots.attention_map(WEIGHTS, "ab", keys)
+        assert [text.get_rotation() for text in ax.get_xticklabels()] == angles
+
+
 def test_the_first_query_stands_on_top():
     _, ax = plots.attention_map(WEIGHTS, "ab", "xyz")
     bottom, top = ax.get_ylim()

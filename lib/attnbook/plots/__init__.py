@@ -104,8 +104,10 @@ def attention_map(
         size = (1.2 + 0.55 * len(keys), 1.0 + 0.5 * len(queries))
         fig, ax = _axes(ax, size)
         ax.imshow(shown, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        # Tokens are no formulas: "$" is a dollar.
+        # Single letters have room side by side, and an l that leans is a slash.
         turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+        turned = turned if any(len(key) > 1 for key in keys) else {}
+        # Tokens are no formulas: "$" is a dollar.
         ax.set_xticks(range(len(keys)), keys, parse_math=False, **turned)
         ax.set_yticks(range(len(queries)), queries, parse_math=False)
         ax.xaxis.tick_top()

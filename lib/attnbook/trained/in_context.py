@@ -27,10 +27,21 @@ def _build() -> GPT:
     return GPT(CONFIG)
 
 
-def _fit(model: GPT, checkpoint: Path) -> list[float]:
+def train_on_examples(
+    model: GPT, checkpoint: Path, *, seed: int = SEED, maps: int | None = None
+) -> list[float]:
+    """Train on rows of letter maps and of translations -> the loss of each step.
+
+    Args:
+        model: what is trained.
+        checkpoint: the file to go on from.
+        seed, maps: as `ExampleBatches`.
+
+    Chapter: 15_in_context
+    """
     return train(
         model,
-        task.ExampleBatches(ROWS, SEED),
+        task.ExampleBatches(ROWS, seed, maps=maps),
         task.answers_loss,
         steps=STEPS,
         lr=LR,
@@ -59,4 +70,6 @@ def _measure(model: GPT) -> dict[str, float]:
     }
 
 
-RECIPE = Recipe(name="in_context", data=(), seed=SEED, build=_build, fit=_fit, measure=_measure)
+RECIPE = Recipe(
+    name="in_context", data=(), seed=SEED, build=_build, fit=train_on_examples, measure=_measure
+)
