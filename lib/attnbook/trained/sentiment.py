@@ -14,18 +14,23 @@ from attnbook.pretrained.bert import config_from_hf, from_hf
 from attnbook.trained.recipe import Experiment
 
 HALF = torch.bfloat16  # the layers are computed in it; the weights keep their float32
-# Start, labels, epochs, seed. The random start has twice the epochs where there are many labels. It
-# ends at 1,600, since 8,000 would take nearly as long as all of these together.
+# Start, labels, epochs, seed. On the validation side ten epochs with 400 labels are no better than
+# four (0.801 and 0.804, seed 0). The random start has twice the epochs where there are many labels.
 RUNS = (
     ("pretrained", 100, 4, 0),
+    ("pretrained", 100, 4, 1),
     ("pretrained", 400, 4, 0),
+    ("pretrained", 400, 4, 1),
+    ("pretrained", 400, 4, 2),
+    ("pretrained", 800, 4, 0),
+    ("pretrained", 800, 4, 1),
+    ("pretrained", 800, 4, 2),
     ("pretrained", 1600, 2, 0),
     ("pretrained", 8000, 1, 0),
     ("random", 100, 4, 0),
     ("random", 400, 4, 0),
     ("random", 1600, 4, 0),
-    ("pretrained", 100, 4, 1),
-    ("pretrained", 400, 4, 1),
+    ("random", 8000, 2, 0),
 )
 RATES = {"pretrained": 1e-4, "random": 3e-4}
 
@@ -73,7 +78,11 @@ def _run() -> dict[str, Any]:
     Chapter: 13_bert_finetuning
     """
     names = ("start", "labels", "epochs", "seed", "accuracy")
-    return {"rows": [dict(zip(names, (*r, fine_tuned(*r)), strict=True)) for r in RUNS]}
+    rows = []
+    for run in RUNS:
+        rows.append(dict(zip(names, (*run, fine_tuned(*run)), strict=True)))
+        print(rows[-1], flush=True)  # the next one takes minutes
+    return {"rows": rows}
 
 
 RECIPE = Experiment(name="sentiment", data=("minilm", "movies"), seed=0, run=_run)
