@@ -1,7 +1,8 @@
 """Blanks and next sentences in what presidents told Congress: the task of BERT's pre-training.
 
 Chapter 12 explains it. Its long training (`attnbook.trained.bert_sotu`) and chapter 13, which goes
-on from there, take the same vocabulary, pairs and scores.
+on from there, take the same vocabulary, pairs and scores. `attnbook.blank_filling.from_left` asks a
+left-to-right model for the same blanks.
 """
 
 import json
@@ -24,8 +25,9 @@ from attnbook.objectives.next_sentence import sentence_pairs
 from attnbook.tokenization.subwords import train_wordpiece, wordpiece_tokenizer
 from attnbook.tokenization.tokenizer import Tokenizer
 
-VOCABULARY = Path(__file__).with_suffix(".json")
+VOCABULARY = Path(__file__).with_name("vocabulary.json")
 VOCAB_SIZE, MAX_LEN = 4000, 64
+N_SPECIAL = 5  # their ids come first: [PAD], [UNK], [CLS], [SEP], [MASK]
 POOL = 2048  # pairs among which those of like length are put together
 Documents = Sequence[Sequence[str]]
 
@@ -148,6 +150,14 @@ class PairBatches:
         )
         real, segments = read["attention_mask"], read["token_type_ids"]
         return Blanks(ids, real, segments, labels, torch.tensor(is_next).long())
+
+
+def true_ids(batch: Blanks) -> Int[Tensor, "B T"]:
+    """The batch's tokens as they stood in the text, those that are asked for put back, (B, T).
+
+    Chapter: 12_bert_pretraining
+    """
+    return torch.where(batch.labels == IGNORE, batch.ids, batch.labels)
 
 
 def hide_all(batch: Blanks, mask_id: int) -> Blanks:

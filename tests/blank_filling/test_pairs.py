@@ -41,6 +41,7 @@ def test_the_vocabulary_is_in_order():
     kept = json.loads(task.VOCABULARY.read_text(encoding="utf-8"))
     assert kept[:5] == SPECIAL
     assert kept[5:] == sorted(set(kept[5:]))
+    assert sorted(TOKENIZER.special_ids) == list(range(task.N_SPECIAL))
     assert TOKENIZER.vocab_size == len(kept) == task.VOCAB_SIZE
 
 
@@ -66,7 +67,7 @@ def test_batches_hold_the_pairs():
     readable = {TOKENIZER.decode(TOKENIZER([s])["input_ids"][0]): s for d in DOCUMENTS for s in d}
     found = []
     for b in (batch, rest):
-        ids = torch.where(b.labels == IGNORE, b.ids, b.labels)  # as they were
+        ids = task.true_ids(b)
         for row, real, segments, is_next in zip(ids, b.real, b.segments, b.is_next, strict=True):
             first, second = row[real & (segments == 0)], row[real & (segments == 1)]
             assert first[0] == TOKENIZER.vocab["[CLS]"]
@@ -103,7 +104,7 @@ def test_rows_are_cut():
 def test_the_share_that_is_asked_for():
     def asked(**choices):
         (batch,) = batches(1, rows=6, **choices)  # all pairs
-        ordinary = torch.where(batch.labels == IGNORE, batch.ids, batch.labels) > MASK
+        ordinary = task.true_ids(batch) > MASK
         return (batch.labels != IGNORE).sum() / ordinary.sum()
 
     assert max(TOKENIZER.special_ids) == MASK
@@ -174,7 +175,7 @@ def test_held_out_holds_the_test_speeches():
     for batch in task.held_out(4, rows=7, seed=2):
         assert batch.ids.shape[0] == 7
         assert (batch.ids[batch.labels != IGNORE] == MASK).all()
-        ids = torch.where(batch.labels == IGNORE, batch.ids, batch.labels)
+        ids = task.true_ids(batch)
         short = ~batch.real[:, -1]  # rows that were not cut
         for row, real, segments in zip(
             ids[short], batch.real[short], batch.segments[short], strict=True
