@@ -11,6 +11,7 @@ from attnbook.data.movies import Snippet
 from attnbook.models.bert import Bert, BertConfig
 from attnbook.tokenization.subwords import wordpiece_tokenizer
 from attnbook.trained import sentiment as experiment
+from attnbook.trained import small_batches
 
 WORDS = ["a", "good", "bad", "film", "very"]
 SNIPPETS = [
@@ -110,3 +111,25 @@ def test_the_experiment_keeps_a_row_a_run(monkeypatch):
         experiment.RUNS
     )
     assert [r["accuracy"] for r in rows] == [run[1] / 1e5 for run in experiment.RUNS]
+
+
+def test_small_batches_take_more_steps(tokenizer, monkeypatch):
+    steps = []
+    monkeypatch.setattr(sentiment, "train", lambda *_, **settings: steps.append(settings["steps"]))
+    sizes = {"d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1, "max_len": 9}
+    bert = Bert(BertConfig(vocab_size=len(WORDS) + 5, **sizes))
+    for rows in ({}, {"rows": 2}, {"rows": 1}):
+        sentiment.fine_tune(bert, SNIPPETS, tokenizer, epochs=3, lr=0.1, seed=0, **rows)
+    assert steps == [3, 3 * math.ceil(len(SNIPPETS) / 2), 3 * len(SNIPPETS)]
+
+
+def test_the_experiment_with_small_batches_keeps_each_size_over_the_seeds(monkeypatch):
+    def made_up(start, n, epochs, seed, *, rows):
+        assert (start, epochs, rows) == ("pretrained", 4, 16)
+        return n + seed
+
+    monkeypatch.setattr(small_batches, "fine_tuned", made_up)
+    assert small_batches.RECIPE.run()["accuracy"] == {
+        "400": [400, 401, 402],
+        "800": [800, 801, 802],
+    }

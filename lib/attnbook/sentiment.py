@@ -107,6 +107,7 @@ def fine_tune(
     epochs: int,
     lr: float,
     seed: int,
+    rows: int = 32,
     autocast: torch.dtype | None = None,
 ) -> BertSequenceClassifier:
     """Train all layers of a BERT, under a new head on the mean of its vectors, to judge snippets.
@@ -118,12 +119,13 @@ def fine_tune(
         epochs: how often each snippet is seen.
         lr: the highest learning rate of AdamW; a tenth of the steps rises to it.
         seed: of the order.
+        rows: snippets a batch.
         autocast: as in `attnbook.training.train`.
 
     Chapter: 13_bert_finetuning
     """
     model = BertSequenceClassifier(bert, 2, pool="mean")
-    batches = review_batches(snippets, tokenizer, seed=seed)
+    batches = review_batches(snippets, tokenizer, rows=rows, seed=seed)
     train(
         model,
         batches,

@@ -35,7 +35,9 @@ RUNS = (
 RATES = {"pretrained": 1e-4, "random": 3e-4}
 
 
-def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True) -> float:
+def fine_tuned(
+    start: str, n: int, epochs: int, seed: int, *, rows: int = 32, half: bool = True
+) -> float:
     """The share of test sentences judged right after fine-tuning all layers on n labels.
 
     The table of tokens stays as it is in the pretrained model, and is trained in the random one.
@@ -45,6 +47,7 @@ def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True)
         n: labelled sentences.
         epochs: how often each is seen.
         seed: of the sentences drawn, of their order and of all first weights.
+        rows: sentences a batch.
         half: whether the layers are computed in `HALF`: faster where the processor has it.
 
     Raises:
@@ -66,6 +69,7 @@ def fine_tuned(start: str, n: int, epochs: int, seed: int, *, half: bool = True)
         epochs=epochs,
         lr=RATES[start],
         seed=seed,
+        rows=rows,
         autocast=HALF if half else None,
     )
     with torch.autocast(runtime.device().type, HALF, enabled=half):
