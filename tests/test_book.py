@@ -282,6 +282,18 @@ def claims_are_compared(chapter: Chapter) -> list[str]:
     return faults
 
 
+def what_is_shown_ends_its_cell(chapter: Chapter) -> list[str]:
+    """`show` and `table` return what they show: a notebook displays a cell's last value alone."""
+    faults = []
+    for cell in chapter.code:
+        for statement in tree(cell).body[:-1]:
+            call = getattr(statement, "value", None)
+            name = getattr(getattr(call, "func", None), "id", "")
+            if isinstance(statement, ast.Expr) and name in ("show", "table"):
+                faults.append(f"line {statement.lineno}: {name}(...) is not shown")
+    return faults
+
+
 def nbval_tags_are_known(chapter: Chapter) -> list[str]:
     """nbval passes over a tag that it does not know, and some that it knows weaken the proof."""
     allowed = {"nbval-ignore-output"} & set(metadata_tags)
@@ -316,6 +328,7 @@ RULES: tuple[Callable[[Chapter], list[str]], ...] = (
     markdown_is_plain,
     has_exercises,
     claims_are_compared,
+    what_is_shown_ends_its_cell,
     nbval_tags_are_known,
     ends_with_references,
 )
@@ -513,6 +526,8 @@ WRONG: tuple[tuple[Callable, Callable[[Chapter], Any]], ...] = (
     (claims_are_compared, lambda c: c.cells.pop(2)),
     (claims_are_compared, lambda c: c.cells[2]["metadata"].update(tags=["nbval-ignore-output"])),
     (claims_are_compared, _set(2, "outputs", [])),
+    (what_is_shown_ends_its_cell, _add("show(str)\nshow(int)", 5)),
+    (what_is_shown_ends_its_cell, _add("table(['a'], [])\nx = 1", 5)),
     (nbval_tags_are_known, _set(4, "metadata", {"tags": ["nbval-ignore-outputs"]})),
     (nbval_tags_are_known, _set(4, "metadata", {"tags": ["NBVAL_IGNORE_OUTPUT"]})),
     (nbval_tags_are_known, _set(4, "metadata", {"tags": ["nbval-skip"]})),
