@@ -264,9 +264,14 @@ def has_exercises(chapter: Chapter) -> list[str]:
     return faults
 
 
+def _called(node: ast.AST) -> str:
+    """The name of the function that is called; "" where nothing is."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return getattr(func, "id", getattr(func, "attr", ""))
+
+
 def _claims(cell: dict[str, Any]) -> bool:
-    calls = (node for node in ast.walk(tree(cell)) if isinstance(node, ast.Call))
-    return any(getattr(c.func, "id", getattr(c.func, "attr", "")) == "claim" for c in calls)
+    return any(_called(node) == "claim" for node in ast.walk(tree(cell)))
 
 
 def claims_are_compared(chapter: Chapter) -> list[str]:
@@ -287,9 +292,8 @@ def what_is_shown_ends_its_cell(chapter: Chapter) -> list[str]:
     faults = []
     for cell in chapter.code:
         for statement in tree(cell).body[:-1]:
-            call = getattr(statement, "value", None)
-            name = getattr(getattr(call, "func", None), "id", "")
-            if isinstance(statement, ast.Expr) and name in ("show", "table"):
+            name = _called(statement.value) if isinstance(statement, ast.Expr) else ""
+            if name in ("show", "table"):
                 faults.append(f"line {statement.lineno}: {name}(...) is not shown")
     return faults
 

@@ -2,12 +2,15 @@
 // row can be pointed at, touched, or reached by the keyboard, and is then said in words. A pointer
 // that rests while the page moves below it points at nothing: it is not asked where it enters.
 
-import { field, inWords, make } from "./elements.js";
+import { choices, field, inWords, make, numbered } from "./elements.js";
 
 const MEAN = "mean";
 
+// What the reader can choose of n heads, as values and names.
+export const headChoices = (n) => [[MEAN, "mean of all"], ...numbered(n)];
+
 // weights[layer][head] is a Matrix (rows, columns); all heads of a layer can be averaged.
-function chosen(weights, layer, head) {
+export function chosen(weights, layer, head) {
   const heads = weights[layer];
   if (head !== MEAN) return (t, s) => heads[head].row(t)[s];
   return (t, s) => heads.reduce((sum, h) => sum + h.row(t)[s], 0) / heads.length;
@@ -46,10 +49,8 @@ export class AttentionView {
     const layer = given.layer ?? this.layer, head = given.head ?? this.head;
     this.layer = layer !== null && has(weights.length, layer) ? Number(layer) : weights.length - 1;
     this.head = has(weights[0].length, head) ? Number(head) : MEAN;
-    const options = (select, names) => select.replaceChildren(
-      ...names.map(([value, name]) => make("option", { value }, name)));
-    options(this.layers, weights.map((_, i) => [i, String(i + 1)]));
-    options(this.heads, [[MEAN, "mean of all"], ...weights[0].map((_, i) => [i, String(i + 1)])]);
+    this.layers.replaceChildren(...choices(numbered(weights.length)));
+    this.heads.replaceChildren(...choices(headChoices(weights[0].length)));
     if (this.row === null || this.row >= rows.length) this.row = rows.length - 1;
     this.draw();
   }

@@ -17,6 +17,12 @@ export function field(label, control) {
   return make("label", { class: "field" }, make("span", {}, label), control);
 }
 
+// The options of a select, from pairs of a value and a name.
+export const choices = (pairs) => pairs.map(([value, name]) => make("option", { value }, name));
+
+// Such pairs for n things, which are counted from 1 on the page.
+export const numbered = (n) => Array.from({ length: n }, (_, i) => [i, String(i + 1)]);
+
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 
 // The largest shares, with their names: "t 62 %, i 21 %".

@@ -2,7 +2,8 @@
 
 import { ViT, rollout } from "../engine/models.js";
 import { softmax } from "../engine/matrix.js";
-import { bars, field, inWords, make, percent } from "./elements.js";
+import { chosen, headChoices } from "./attention_view.js";
+import { bars, choices, field, inWords, make, numbered, percent } from "./elements.js";
 
 const PEN = 1.3; // radius in pixels of the image: about as thick as the digits it learned from
 
@@ -16,12 +17,9 @@ export function start(root, { weights, config }, { given, keep }) {
   });
   const told = make("p", { class: "answer", role: "status" });
   const says = make("p", { class: "says", "aria-live": "polite" });
-  const options = (names) => names.map(([value, name]) => make("option", { value }, name));
-  const one = (n) => Array.from({ length: n }, (_, i) => [i, String(i + 1)]);
-  const look = make("select", { onchange: () => show() }, ...options([
-    ["rollout", "all layers (rollout)"], ...one(config.n_layers), ["nothing", "do not show"]]));
-  const head = make("select", { onchange: () => show() }, ...options([
-    ["mean", "mean of all"], ...one(config.n_heads)]));
+  const look = make("select", { onchange: () => show() }, ...choices([
+    ["rollout", "all layers (rollout)"], ...numbered(config.n_layers), ["nothing", "do not show"]]));
+  const head = make("select", { onchange: () => show() }, ...choices(headChoices(config.n_heads)));
   const chart = make("div");
   const clear = make("button", { type: "button", onclick: () => { ink.fill(0); read(); } }, "Clear");
   let pen = { x: width / 2, y: height / 3 }, keyed = false, seen = null, shares = null, last = null;
@@ -88,15 +86,14 @@ export function start(root, { weights, config }, { given, keep }) {
 
   // What the class token took from each patch: over all layers, or with one layer's attention.
   function looked() {
-    if (look.value === "rollout") return rollout(seen.weights).row(0);
-    const heads = seen.weights[look.value];
-    if (head.value !== "mean") return heads[head.value].row(0);
-    return heads[0].row(0).map((_, i) => heads.reduce((sum, h) => sum + h.row(0)[i], 0) / heads.length);
+    if (look.value === "rollout") return [...rollout(seen.weights).row(0)].slice(1);
+    const at = chosen(seen.weights, look.value, head.value);
+    return Array.from({ length: seen.weights[0][0].columns - 1 }, (_, i) => at(0, i + 1));
   }
 
   function show() {
     head.disabled = ["rollout", "nothing"].includes(look.value);
-    shares = seen && look.value !== "nothing" ? [...looked()].slice(1) : null;
+    shares = seen && look.value !== "nothing" ? looked() : null;
     const names = shares?.map((_, i) => `(${Math.floor(i / columns) + 1}, ${(i % columns) + 1})`);
     says.textContent = shares
       ? `Most was taken from the patches (row, column) ${inWords(names, shares)}.` : "";
