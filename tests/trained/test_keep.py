@@ -81,6 +81,23 @@ def test_goes_on_where_it_was_interrupted(tmp_path):
     assert trained.make(RECIPE, tmp_path)["metrics"] == whole
 
 
+def test_the_files_of_several_trainings_go_once_the_weights_are_kept(tmp_path):
+    def fits(model, checkpoint):
+        return [x for n in (1, 2) for x in fit(model, checkpoint.with_suffix(f".{n}.training"))]
+
+    other = tmp_path / "line_two.training"
+    other.touch()
+
+    def fails(model):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained.make(replace(RECIPE, fit=fits, measure=fails), tmp_path)
+    assert (tmp_path / "line.1.training").exists()
+    trained.make(replace(RECIPE, fit=fits), tmp_path)
+    assert list(tmp_path.glob("*.training")) == [other]
+
+
 def test_an_experiment_keeps_its_numbers(tmp_path):
     experiment = Experiment(name="dice", data=(), seed=5, run=lambda: {"x": torch.rand(1).item()})
     first = trained.make(experiment, tmp_path)

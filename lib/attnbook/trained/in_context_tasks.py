@@ -19,11 +19,9 @@ def _build() -> nn.ModuleDict:
 
 def _fit(models: nn.ModuleDict, checkpoint: Path) -> list[float]:
     losses = []
-    parts = [checkpoint.with_suffix(f".{n}.training") for n in MAPS]
-    for n, part in zip(MAPS, parts, strict=True):
+    for n in MAPS:
+        part = checkpoint.with_suffix(f".{n}.training")
         losses += in_context.train_on_examples(models[str(n)], part, maps=n)
-    for part in parts:
-        part.unlink()
     return losses
 
 

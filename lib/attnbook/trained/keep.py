@@ -43,8 +43,7 @@ def make(recipe: Recipe | Experiment, folder: Path = WEIGHTS) -> dict[str, Any]:
     facts: dict[str, Any] = {"name": recipe.name, "data": list(recipe.data), "seed": recipe.seed}
     if isinstance(recipe, Recipe):
         model = recipe.build()
-        partial = folder / f"{recipe.name}.training"
-        steps = len(recipe.fit(model, partial))
+        steps = len(recipe.fit(model, folder / f"{recipe.name}.training"))
         seconds = time.process_time() - start
         model.half().float()
         if bad := [name for name, x in model.named_parameters() if not x.isfinite().all()]:
@@ -57,7 +56,9 @@ def make(recipe: Recipe | Experiment, folder: Path = WEIGHTS) -> dict[str, Any]:
             "sha256": _sha256(weights),
             "metrics": recipe.measure(model),
         }
-        partial.unlink(missing_ok=True)
+        # Several where the recipe consists of several trainings.
+        for partial in folder.glob(f"{recipe.name}.*training"):
+            partial.unlink()
     else:
         facts["results"] = recipe.run()
         seconds = time.process_time() - start

@@ -36,7 +36,6 @@ def _build() -> Seq2Seq:
 
 def _fit(model: Seq2Seq, checkpoint: Path) -> list[float]:
     entries, _, _ = _sides()
-    partial = [checkpoint.with_suffix(f".{i}.training") for i in range(len(_ROUNDS))]
     losses: list[float] = []
     for i, (epochs, lr) in enumerate(_ROUNDS):
         batches = list(pronouncing_batches(entries, _SIZE, epochs=epochs, seed=i))
@@ -49,12 +48,10 @@ def _fit(model: Seq2Seq, checkpoint: Path) -> list[float]:
             optimizer=muon(model),
             schedule=linear_decay(warmup=0.02),
             autocast=torch.bfloat16,
-            checkpoint=partial[i],
+            checkpoint=checkpoint.with_suffix(f".{i}.training"),
             every=200,
         )
         model.half().float()  # the second round began from what the first had kept
-    for path in partial:
-        path.unlink()
     return losses
 
 

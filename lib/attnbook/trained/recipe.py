@@ -18,7 +18,9 @@ class Recipe:
         seed: set before `build` and `fit`.
         build: gives the model with random weights; no data is read.
         fit: trains the model in place, from the model and a file to go on from (the `checkpoint`
-            of `attnbook.training.train`), and gives the loss of each step.
+            of `attnbook.training.train`), and gives the loss of each step. Where it trains several
+            times, each has a file beside it: `checkpoint.with_suffix(".first.training")`, say.
+            `make` removes them all once the weights are kept.
         measure: from the trained model to named numbers on held-out data. Tests compute them again
             and compare, so that it should take seconds.
     """
